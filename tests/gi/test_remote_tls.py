@@ -39,8 +39,8 @@ REMOTE, PROGRAM = os.environ["PTO_REMOTE"], os.environ["PTO_TEST_PROGRAM"]
 class Listener:
     """pto-remote --listen, and what it says."""
 
-    def __init__(self, address, *arguments):
-        self.process = subprocess.Popen([REMOTE, "--listen", address, "--root", root, "--python", sys.executable, *arguments],
+    def __init__(self, address, *arguments, before=()):
+        self.process = subprocess.Popen([*before, REMOTE, "--listen", address, "--root", root, "--python", sys.executable, *arguments],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip().rpartition(" ")[2]
         self.said, self.more = [], threading.Condition()
@@ -222,11 +222,11 @@ class Tls(Listening):
         shutil.copy(self.of("authority/ca.pem"), os.path.join(out, "ca.pem"))
         return out
 
-    def relay(self, listener, certificates, host="127.0.0.1"):
+    def relay(self, listener, certificates, host="127.0.0.1", before=()):
         """Its relay, and the other end of its standard input and output."""
         ours, theirs = socket.socketpair()
         ours.settimeout(SECONDS)
-        process = subprocess.Popen([REMOTE, "--connect", f"tls://{host}:{listener.port}", "--certificates", certificates],
+        process = subprocess.Popen([*before, REMOTE, "--connect", f"tls://{host}:{listener.port}", "--certificates", certificates],
                                    stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True)
         theirs.close()
         self.addCleanup(ours.close)
@@ -420,6 +420,86 @@ class Tls(Listening):
 
     def wait_end(self, pidfd):
         self.assertEqual(select.select([pidfd], [], [], SECONDS)[0], [pidfd])
+
+
+NAMES = [f"pto{os.getpid()}{end}" for end in "ab"]
+
+
+def ip(*words, check=True):
+    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=SECONDS)
+
+
+def why_no_namespaces():
+    if shutil.which("ip") is None:
+        return "no ip (install iproute2)"
+    done = ip("netns", "add", NAMES[0], check=False)
+    ip("netns", "del", NAMES[0], check=False)
+    return done.stderr.strip() if done.returncode != 0 else None
+
+
+@unittest.skipIf(why_no_namespaces() is not None, f"network namespaces: {why_no_namespaces()}")
+class Links(Tls):
+    """Two machines, as far as the network knows, and the link between them."""
+
+    for name in [name for name in dir(Tls) if name.startswith("test_")]:
+        locals()[name] = None
+
+    def setUp(self):
+        super().setUp()
+        for name in NAMES:
+            ip("netns", "add", name)
+            self.addCleanup(ip, "netns", "del", name)
+        ip("link", "add", "veth", "netns", NAMES[0], "type", "veth", "peer", "veth", "netns", NAMES[1])
+        for name, number in zip(NAMES, ("10.99.0.1/24", "10.99.0.2/24")):
+            ip("-n", name, "address", "add", number, "dev", "veth")
+            ip("-n", name, "link", "set", "veth", "up")
+        subprocess.run([PROGRAM, "remote", "certificates", self.cluster, "10.99.0.1"], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+
+    def link(self, state):
+        ip("-n", NAMES[0], "link", "set", "veth", state)
+
+    def begin(self, *arguments):
+        before = ["ip", "netns", "exec", NAMES[0]]
+        return self.listen("tls://10.99.0.1:0", "--certificates", self.of("10.99.0.1"), *arguments, before=before)
+
+    def listen(self, address, *arguments, before):
+        listener = Listener(address, *arguments, before=before)
+        self.addCleanup(listener.end)
+        return listener
+
+    def relay(self, listener):
+        return super().relay(listener, self.of("parent"), "10.99.0.1", before=["ip", "netns", "exec", NAMES[1]])
+
+    def test_up_again(self):
+        """What was sent meanwhile arrives: nobody has ended."""
+        process, ours = self.relay(self.begin())
+        self.hello(ours)
+        self.link("down")
+        message = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", "Progress")
+        message.set_serial(2)
+        ours.sendall(bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE)))
+        self.link("up")
+        head = ours.recv(16, socket.MSG_WAITALL)
+        reply = Gio.DBusMessage.new_from_blob(head + ours.recv(Gio.DBusMessage.bytes_needed(head) - 16, socket.MSG_WAITALL),
+                                              Gio.DBusCapabilityFlags.NONE)
+        self.assertEqual(reply.get_reply_serial(), 2)
+        ours.close()
+        process.communicate(timeout=SECONDS)
+
+    def test_silent(self):
+        """A machine that is not there any more has no worker after the time, and says nothing of it."""
+        listener = self.begin("--timeout=1")
+        process, ours = self.relay(listener)
+        session = self.hello(ours)
+        pidfd = os.pidfd_open(session)
+        self.addCleanup(os.close, pidfd)
+        self.link("down")
+        self.wait_end(pidfd)
+        self.assertIn("the connection is lost", listener.wait("is dropped"))
+        self.assertIsNone(process.poll())  # its own time is longer
+        ours.close()
+        process.kill()
+        process.communicate(timeout=SECONDS)
 
 
 tap.main()
