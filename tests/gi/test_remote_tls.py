@@ -139,6 +139,28 @@ class Listening(unittest.TestCase):
         self.assertEqual(other.returncode, 69)
         self.assertTrue(os.path.exists(path + "2"))
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be somebody else")
+    def test_strange_user(self):
+        """Who it is, is what the kernel says, whatever the modes of files are: of who connects and of who listens."""
+        path = os.path.join(self.directory, "socket")
+        listener = self.listen(f"unix:{path}")
+        os.chmod(self.directory, 0o711)
+        os.chmod(path, 0o666)
+        words = [shutil.which("python3", path="/usr/bin"), "-c", "import socket, sys\none = socket.socket(socket.AF_UNIX)\n"
+                 "one.connect(sys.argv[1])\nsys.exit(one.recv(1) != b'')", path]
+        self.assertEqual(subprocess.run(words, user=65534, timeout=SECONDS).returncode, 0)
+        self.assertIn("of user 65534: only user 0 and root may connect", listener.wait("is dropped"))
+        self.assertTrue(self.run_one(f"unix:{path}"))
+        os.chmod(self.directory, 0o777)
+        trap = os.path.join(self.directory, "trap")
+        words[2] = ("import socket, sys\none = socket.socket(socket.AF_UNIX)\none.bind(sys.argv[1])\none.listen()\n"
+                    "print(1, flush=True)\nsys.exit(one.accept()[0].recv(1) != b'')")
+        with subprocess.Popen([*words[:3], trap], user=65534, stdout=subprocess.PIPE) as stranger:
+            stranger.stdout.readline()
+            with self.assertRaisesRegex(GLib.Error, "is user 65534, and neither"):
+                self.run_one(f"unix:{trap}")
+            self.assertEqual(stranger.wait(SECONDS), 0)  # and was told nothing
+
     def test_sessions(self):
         path = os.path.join(self.directory, "socket")
         listener = self.listen(f"unix:{path}", "--max-sessions=1")
@@ -187,7 +209,7 @@ def has_tls():
 class Tls(Listening):
     """All of these with one listener, which outlives whoever is refused."""
 
-    test_unix = test_stale = test_sessions = test_words = test_options = None
+    test_unix = test_stale = test_strange_user = test_sessions = test_words = test_options = None
 
     @classmethod
     def setUpClass(cls):
