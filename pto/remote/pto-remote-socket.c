@@ -46,8 +46,7 @@ parse (const char *address, GError **error)
       = strpbrk (rest, "/@ ") == NULL ? g_network_address_parse (rest, 0, NULL) : NULL;
 
   /* A port is named: 0 is for who has none in mind, and may listen. */
-  if (found != NULL && g_ascii_isdigit (rest[strlen (rest) - 1]) && strrchr (rest, ':') != NULL
-      && !g_str_has_suffix (rest, "]"))
+  if (found != NULL && strrchr (rest, ':') != NULL && g_ascii_isdigit (rest[strlen (rest) - 1]))
     return G_NETWORK_ADDRESS (g_steal_pointer (&found));
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                "\"%s\" is no address: write tls://host:port or unix:/path", address);
