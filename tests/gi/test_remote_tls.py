@@ -171,6 +171,38 @@ class Listening(unittest.TestCase):
             self.assertEqual(other.recv(1), b"")
         listener.wait("--max-sessions")
 
+    def test_fuzz(self):
+        """Bits of messages turned over, by the thousand: the session answers or ends, and its listener goes on."""
+        path = os.path.join(self.directory, "socket")
+        listener = self.listen(f"unix:{path}")
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        kinds = [("Progress", None, ()), ("Clock", None, ()), ("Cancel", None, ()), ("Trace", "(t)", (8,)), ("Begin", "(at)", ([8, 4096],)),
+                 ("Put", "(utay)", (0, 0, b"12345678")), ("Get", "(utt)", (0, 0, 8)), ("Has", "(aay)", ([b"1" * 32],))]
+        for _ in range(40):
+            data = bytearray()
+            for serial, (method, kind, values) in enumerate([("Hello", "(ussa{sv})", (1, "s", "L4/0/L3/5", {}))]
+                                                            + dice.choices(kinds, k=50), 1):
+                message = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", method)
+                message.set_serial(serial)
+                if kind is not None:
+                    message.set_body(GLib.Variant(kind, values))
+                blob = bytearray(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+                if serial > 1 and dice.randrange(8) == 0:
+                    blob[dice.randrange(len(blob))] ^= 1 << dice.randrange(8)
+                data += blob
+            with socket.socket(socket.AF_UNIX) as one:
+                one.settimeout(SECONDS)
+                one.connect(path)
+                with contextlib.suppress(ConnectionError):
+                    one.sendall(data)
+                    one.shutdown(socket.SHUT_WR)
+                    while one.recv(65536):
+                        pass
+        self.assertIsNone(listener.process.poll())
+        self.assertTrue(self.run_one(f"unix:{path}"))
+
     def test_words(self):
         for arguments, what in ((["--listen", "tls://127.0.0.1:0"], "--certificates"),
                                 (["--listen", "tcp://127.0.0.1:0"], "is no address"),
@@ -209,7 +241,7 @@ def has_tls():
 class Tls(Listening):
     """All of these with one listener, which outlives whoever is refused."""
 
-    test_unix = test_stale = test_strange_user = test_sessions = test_words = test_options = None
+    test_fuzz = test_unix = test_stale = test_strange_user = test_sessions = test_words = test_options = None
 
     @classmethod
     def setUpClass(cls):
