@@ -302,6 +302,7 @@ struct ranges
 struct pto_shared_map
 {
   struct ranges at_fork; /* what children see */
+  int maps;              /* of this process, when it can be asked; -1: it can not */
 };
 
 /* Bytes of /proc/self/maps or smaps, ended by 0; NULL and errno when it can not be read. */
@@ -440,6 +441,36 @@ range_at (const struct ranges *list, uint64_t address)
   return low < list->n && list->ranges[low].begin <= address ? &list->ranges[low] : NULL;
 }
 
+/* Since Linux 6.11 /proc/self/maps can be asked about one address; the C library's headers do not
+ * say so everywhere. */
+struct question
+{
+  uint64_t size, flags, address;
+  uint64_t begin, end, vma_flags, page_size, offset, inode;
+  uint32_t major, minor, name_size, build_id_size;
+  uint64_t name, build_id;
+};
+#define ASK _IOWR ('f', 17, struct question)
+#define ANSWER_READABLE 1u
+#define ANSWER_WRITABLE 2u
+#define ANSWER_SHARED 8u
+
+/* /proc/self/maps when it can be asked, else -1. */
+static int
+open_maps (void)
+{
+  /* The next one will do, should there be none at 0. */
+  struct question any = { .size = sizeof any, .flags = 0x10 };
+  int file = open ("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+  if (file >= 0 && ioctl (file, ASK, &any) != 0)
+    {
+      close (file);
+      file = -1;
+    }
+  return file;
+}
+
 struct pto_shared_map *
 pto_shared_map_new (struct pto_report *report)
 {
@@ -458,6 +489,7 @@ pto_shared_map_new (struct pto_report *report)
       free (map);
       return NULL;
     }
+  map->maps = open_maps ();
   for (uint32_t i = 0; i < map->at_fork.n; i++)
     if (map->at_fork.ranges[i].shared && map->at_fork.ranges[i].forks)
       map->at_fork.ranges[n++] = map->at_fork.ranges[i];
@@ -468,6 +500,8 @@ pto_shared_map_new (struct pto_report *report)
 void
 pto_shared_map_free (struct pto_shared_map *map)
 {
+  if (map != NULL && map->maps >= 0)
+    close (map->maps);
   if (map != NULL)
     free (map->at_fork.ranges);
   free (map);
@@ -482,52 +516,52 @@ pto_shared_map_look_again (struct pto_shared_map *map)
 
 /* --- as it is now --- */
 
-/* Since Linux 6.11 /proc/self/maps can be asked about one address; the C library's headers do not
- * say so everywhere. */
-struct question
-{
-  uint64_t size, flags, address;
-  uint64_t begin, end, vma_flags, page_size, offset, inode;
-  uint32_t major, minor, name_size, build_id_size;
-  uint64_t name, build_id;
-};
-#define ASK _IOWR ('f', 17, struct question)
-#define ANSWER_READABLE 1u
-#define ANSWER_WRITABLE 2u
-#define ANSWER_SHARED 8u
-
 struct now
 {
   int file;           /* maps, when it can be asked; -1: */
   struct ranges list; /* all of it */
+  int *kept;          /* where file stays open; NULL: nowhere */
 };
 
 static bool
 now_open (struct now *now)
 {
-  /* The next one will do, should there be none at 0. */
-  struct question any = { .size = sizeof any, .flags = 0x10 };
-
-  *now = (struct now){ .file = open ("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
-  if (now->file >= 0 && ioctl (now->file, ASK, &any) == 0)
-    return true;
-  if (now->file >= 0)
-    close (now->file);
-  now->file = -1;
-  return read_ranges (&now->list, "/proc/self/maps");
+  *now = (struct now){ .file = open_maps () };
+  return now->file >= 0 || read_ranges (&now->list, "/proc/self/maps");
 }
 
 static void
 now_close (struct now *now)
 {
-  if (now->file >= 0)
+  if (now->file >= 0 && now->kept == NULL)
     close (now->file);
   free (now->list.ranges);
 }
 
+/* The same for who asks in each run: to open it takes longer than to ask. */
+static bool
+now_open_kept (struct pto_shared_map *map, struct now *now)
+{
+  *now = (struct now){ .file = map->maps, .kept = &map->maps };
+  return now->file >= 0 || read_ranges (&now->list, "/proc/self/maps");
+}
+
+/* A file that is kept may have been closed by a program that closes all, and its number be another
+ * file's: that one has no answer, and is not ours to close. */
+static bool
+ask (struct now *now, struct question *question)
+{
+  if (ioctl (now->file, ASK, question) == 0)
+    return true;
+  if (errno == ENOENT || now->kept == NULL)
+    return false;
+  now->file = *now->kept = open_maps ();
+  return now->file >= 0 && ioctl (now->file, ASK, question) == 0;
+}
+
 /* What lies at the address; false: nothing. */
 static bool
-now_at (const struct now *now, uint64_t address, struct range *range)
+now_at (struct now *now, uint64_t address, struct range *range)
 {
   struct question q = { .size = sizeof q, .address = address };
   const struct range *found;
@@ -539,7 +573,7 @@ now_at (const struct now *now, uint64_t address, struct range *range)
         *range = *found;
       return found != NULL;
     }
-  if (ioctl (now->file, ASK, &q) != 0)
+  if (!ask (now, &q))
     return false;
   *range = (struct range){ .begin = q.begin,
                            .end = q.end,
@@ -591,7 +625,7 @@ is_same (const struct range *a, const struct range *b)
 
 /* The first byte that children do not see as this process does; end: none. */
 static uint64_t
-agrees_until (const struct pto_shared_map *map, const struct now *now, uint64_t begin, uint64_t end)
+agrees_until (const struct pto_shared_map *map, struct now *now, uint64_t begin, uint64_t end)
 {
   while (begin < end)
     {
@@ -620,7 +654,7 @@ is_checked (const struct pto_shared_map *map, uint64_t begin, uint64_t end)
 }
 
 bool
-pto_shared_map_has_changed (const struct pto_shared_map *map, uint64_t *address)
+pto_shared_map_has_changed (struct pto_shared_map *map, uint64_t *address)
 {
   bool changed = false;
   struct now now;
@@ -628,7 +662,7 @@ pto_shared_map_has_changed (const struct pto_shared_map *map, uint64_t *address)
 
   while (i < map->at_fork.n && !map->at_fork.ranges[i].checked)
     i++;
-  if (i == map->at_fork.n || !now_open (&now))
+  if (i == map->at_fork.n || !now_open_kept (map, &now))
     return false;
   for (; i < map->at_fork.n && !changed; i++)
     {
@@ -660,30 +694,42 @@ is_writable (const struct pto_shared_map *map, uint64_t begin, uint64_t end)
   return true;
 }
 
+/* Does all of what they lie in agree? Then nobody has to ask for that again. */
+static bool
+mark_checked (struct pto_shared_map *map, struct now *now, uint64_t begin, uint64_t end)
+{
+  bool all = true;
+
+  while (begin < end)
+    {
+      struct range *then = range_at (&map->at_fork, begin);
+
+      if (then == NULL)
+        return false;
+      then->checked = then->checked || agrees_until (map, now, then->begin, then->end) == then->end;
+      all = all && then->checked;
+      begin = then->end;
+    }
+  return all;
+}
+
 /* Why not? Of the first byte that children do not see. */
 static enum pto_visibility
 check (struct pto_shared_map *map, uint64_t begin, uint64_t end)
 {
   enum pto_visibility visibility = PTO_VISIBLE;
-  struct range here, *then;
+  struct range here;
   uint64_t until;
   struct now now;
 
   /* Unknown counts as private, which is the usual reason. */
-  if (!now_open (&now))
+  if (!now_open_kept (map, &now))
     return PTO_VISIBLE_PRIVATE;
-  until = agrees_until (map, &now, begin, end);
+  until = mark_checked (map, &now, begin, end) ? end : agrees_until (map, &now, begin, end);
   if (until < end)
     visibility = !now_at (&now, until, &here) ? PTO_VISIBLE_UNMAPPED
                  : here.shared                ? PTO_VISIBLE_TOO_LATE
                                               : PTO_VISIBLE_PRIVATE;
-  /* All of what they lie in, for the next. */
-  else
-    for (; begin < end; begin = then->end)
-      {
-        then = range_at (&map->at_fork, begin);
-        then->checked = agrees_until (map, &now, then->begin, then->end) == then->end;
-      }
   now_close (&now);
   return visibility;
 }

@@ -64,6 +64,6 @@ enum pto_visibility pto_shared_map_check (struct pto_shared_map *map, uint64_t a
 /* Since the last look again: is there other shared memory now where something was mentioned that
  * had been found to be as it was? Children do not see it. What is private now is taken for what the
  * program maps once it is done with the other. */
-bool pto_shared_map_has_changed (const struct pto_shared_map *map, uint64_t *address);
+bool pto_shared_map_has_changed (struct pto_shared_map *map, uint64_t *address);
 /* At the begin of a run. */
 void pto_shared_map_look_again (struct pto_shared_map *map);

@@ -616,6 +616,44 @@ test_mapped_over (void)
 }
 
 /* Shared, but children do not get it, or can not write it. */
+/* A program that closes what is not its own: the answers stay the same, and what it opened under
+ * the number that was ours is left alone. */
+static void
+test_descriptors_closed (void)
+{
+  struct pto_report report = { 0 };
+  uint64_t base = map (0, 2 * page, MAP_SHARED);
+  struct pto_shared_map *shared = pto_shared_map_new (&report);
+  int reused = -1;
+
+  g_assert_nonnull (shared);
+  assert_visibility (shared, base, page, PTO_VISIBLE);
+  for (int fd = 3; fd < 64 && reused < 0; fd++)
+    {
+      char target[64] = "";
+      g_autofree char *link = g_strdup_printf ("/proc/self/fd/%d", fd);
+
+      if (readlink (link, target, sizeof target - 1) < 0 || !g_str_has_suffix (target, "/maps"))
+        continue;
+      g_assert_cmpint (close (fd), ==, 0);
+      reused = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+      g_assert_cmpint (reused, ==, fd);
+    }
+  pto_shared_map_look_again (shared);
+  assert_visibility (shared, base, 2 * page, PTO_VISIBLE);
+  g_assert_cmpint (munmap ((void *) (uintptr_t) base, page), ==, 0);
+  pto_shared_map_look_again (shared);
+  assert_visibility (shared, base, page, PTO_VISIBLE_UNMAPPED);
+  assert_visibility (shared, base + page, page, PTO_VISIBLE);
+  pto_shared_map_free (shared);
+  if (reused >= 0)
+    {
+      g_assert_cmpint (fcntl (reused, F_GETFD), >=, 0);
+      close (reused);
+    }
+  munmap ((void *) (uintptr_t) (base + page), page);
+}
+
 static void
 test_kept_from_children (void)
 {
@@ -699,6 +737,7 @@ main (int argc, char **argv)
   add ("/pto/arena/visibility", test_visibility);
   add ("/pto/arena/mapped-over", test_mapped_over);
   add ("/pto/arena/kept-from-children", test_kept_from_children);
+  add ("/pto/arena/descriptors-closed", test_descriptors_closed);
   add ("/pto/arena/many-mappings", test_many_mappings);
   add ("/pto/arena/old-kernel", test_old_kernel);
   return g_test_run ();
