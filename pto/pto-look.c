@@ -360,6 +360,9 @@ add_child (JsonBuilder *json, const struct pto_child_look *child)
     }
   if (child->far)
     {
+      if (child->suspect)
+        add_flag (json, "is_suspect", TRUE);
+      pto_look_add_number (json, "silences", child->silences);
       pto_look_add_number (json, "bytes_sent", child->sent);
       pto_look_add_number (json, "bytes_received", child->received);
       pto_look_add_number (json, "bytes_saved", child->saved);

@@ -12,6 +12,7 @@
 #include "pto-function-private.h"
 #include "pto-identity-private.h"
 #include "pto-remote-directory-private.h"
+#include "pto-remote-health-private.h"
 #include "pto-text-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
@@ -28,9 +29,7 @@
  * sign of life. */
 #define LOOK_MS 10
 #define PROGRESS_US 100000
-/* What has come may be read for so long after the connection has ended; and so long is waited for
- * the end of what was launched, once it is told. */
-#define LAST_WORDS_MS 100
+/* So long is waited for the end of what was launched, once it is told. */
 #define END_MS 1000
 /* How often the other clock is asked: the fastest answer says most. */
 #define CLOCK_ROUNDS 8
@@ -57,18 +56,23 @@ struct _PtoRemoteChild
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
   guint64 read_writes;           /* so far the log was read */
   struct pto_traffic *traffic;
-  guint32 progress;      /* of the other end, as it was told last */
-  guint32 record;        /* of the tasks that were run last; 0: of none, or it was told */
-  gboolean has_pieces;   /* that record was fetched */
-  PtoTracePieces pieces; /* of it */
-  GThread *watch;        /* that waits for the end of the connection; NULL: not connected */
-  /* Atomic. closing: the end is ours. W: the serving thread; R: the watch. ending: somebody ends
-   * the process. W, R: both. */
-  int closing;
-  int ending;
+  guint32 progress;        /* of the other end, as it was told last */
+  guint32 record;          /* of the tasks that were run last; 0: of none, or it was told */
+  gboolean has_pieces;     /* that record was fetched */
+  PtoTracePieces pieces;   /* of it */
+  PtoRemoteHealth *health; /* of the connection; NULL: not connected */
+  struct pto_call birth;   /* START: of the mailbox. W: before there is health; R: its thread */
+  int ending;              /* atomic: somebody ends the process. W, R: both threads */
 };
 
-/* --- calls --- */
+/* Relaxed: a count. */
+static void
+count (_Atomic uint64_t *counter, guint64 n)
+{
+  atomic_fetch_add_explicit (counter, n, memory_order_relaxed);
+}
+
+/* --- the connection --- */
 
 /* A connection that is lost was a worker: this process is nobody without it. Its last words say
  * what its death was. */
@@ -78,28 +82,76 @@ end_with_connection (PtoRemoteChild *self, const GError *error)
   /* The other thread is about to. */
   while (!g_atomic_int_compare_and_exchange (&self->ending, FALSE, TRUE))
     pause ();
-  fprintf (stderr, "the remote worker at %s is lost: %s\n", self->worker->remote->address,
-           error->message);
+  fprintf (stderr, _ ("%s: the remote worker at %s is lost: %s\n"), self->path,
+           self->worker->remote->address, error->message);
   fflush (stderr);
   _exit (EX_UNAVAILABLE);
 }
 
-/* Between two requests nobody reads: that the other end has died would be the next task's to find.
- * What it has answered before that is still taken. */
-static gpointer
-watch_connection (gpointer data)
+/* "L4/0/L3/1: ssh://one: ", so that nobody has to ask which it is. */
+static void
+say (PtoRemoteChild *self, const char *what)
+{
+  fprintf (stderr, "%s: %s: %s\n", self->path, self->worker->remote->address, what);
+  fflush (stderr);
+}
+
+/* Of the other end, on the thread that looks after the connection. */
+static void
+take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 {
   PtoRemoteChild *self = data;
+  g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
 
-  pto_remote_stream_wait_end (self->stream);
-  for (guint i = 0; i < LAST_WORDS_MS && !g_atomic_int_get (&self->closing); i++)
-    g_usleep (1000);
-  if (g_atomic_int_get (&self->closing))
-    return NULL;
-  g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
+  switch (sign)
+    {
+    case PTO_REMOTE_SIGN_SILENT:
+      text = g_strdup_printf (
+          _ ("nothing is heard of it for %" PRIu64 " ms (remote-suspect): it gets no new task"),
+          ms);
+      say (self, text);
+      count (&self->traffic->silences, 1);
+      pto_call_set_silent (&self->birth, true);
+      return;
+    case PTO_REMOTE_SIGN_HEARD:
+      text = g_strdup_printf (_ ("it is heard of again, after %" PRIu64 " ms"), ms);
+      say (self, text);
+      pto_call_set_silent (&self->birth, false);
+      return;
+    case PTO_REMOTE_SIGN_EXPIRED:
+      /* What was launched here may stand still, and see no end of a connection. */
+      if (self->process != 0)
+        kill (self->process, SIGKILL);
+      g_set_error (&error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+                   _ ("nothing was heard of it for %" PRIu64 " ms (remote-lease)"), ms);
+      break;
+    case PTO_REMOTE_SIGN_ENDED:
+      g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
+    }
   end_with_connection (self, error);
 }
+
+static guint
+get_ms (PtoRemoteChild *self, enum pto_param param)
+{
+  return (guint) self->worker->params.values[param];
+}
+
+static void
+look_after_connection (PtoRemoteChild *self, const struct pto_call *call)
+{
+  PtoRemoteHealthConfig config = { .ping_ms = get_ms (self, PTO_PARAMETER_REMOTE_PING),
+                                   .suspect_ms = get_ms (self, PTO_PARAMETER_REMOTE_SUSPECT),
+                                   .lease_ms = get_ms (self, PTO_PARAMETER_REMOTE_LEASE),
+                                   .tell = take_sign,
+                                   .data = self };
+
+  self->birth = *call;
+  self->health = pto_remote_health_new (self->stream, &config);
+}
+
+/* --- calls --- */
 
 /* As a call under way sees itself. */
 typedef struct
@@ -517,6 +569,9 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   if (!pto_remote_spec_launch (self->worker->remote, &self->stream, &self->process, error)
       || !say_hello (self, call, error))
     return FALSE;
+  self->traffic = pto_writes_traffic (self->writes, self->index);
+  /* What follows may take long there, and is asked for without a word in between. */
+  look_after_connection (self, call);
   below = self->list_own (self->worker->machine);
   for (guint i = 0; i < below->len; i++)
     {
@@ -532,7 +587,6 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
     }
   self->directory
       = pto_remote_directory_new (self->worker->params.values[PTO_PARAMETER_ARENA] / KEPT_PART);
-  self->traffic = pto_writes_traffic (self->writes, self->index);
   self->read_writes = pto_writes_end (self->writes);
   list = self->parent.list (self->parent.data);
   for (guint i = 0; i < list->len; i++)
@@ -543,7 +597,7 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
           && !offer (self, call, registration, error))
         return FALSE;
     }
-  self->watch = g_thread_new ("pto-bridge", watch_connection, self);
+  pto_remote_health_begin_to_tell (self->health);
   return TRUE;
 }
 
@@ -554,10 +608,8 @@ disconnect (PtoRemoteChild *self)
 
   if (self->stream != NULL)
     {
-      g_atomic_int_set (&self->closing, TRUE);
+      g_clear_pointer (&self->health, pto_remote_health_free);
       pto_remote_stream_shut (self->stream);
-      if (self->watch != NULL)
-        g_thread_join (g_steal_pointer (&self->watch));
       g_clear_pointer (&self->stream, pto_remote_stream_free);
     }
   /* It ends when the connection does, or is no worker. */
@@ -575,7 +627,7 @@ close_far (PtoRemoteChild *self, const struct pto_call *call)
 
   if (self->stream == NULL)
     return;
-  g_atomic_int_set (&self->closing, TRUE);
+  pto_remote_health_end_telling (self->health);
   reply = call_far (self, call, "Close", NULL, "()", NULL);
   disconnect (self);
 }
@@ -673,13 +725,6 @@ find_piece (const GArray *pieces, guint64 address)
         high = middle;
     }
   return low;
-}
-
-/* Relaxed: a count. */
-static void
-count (_Atomic uint64_t *bytes, guint64 n)
-{
-  atomic_fetch_add_explicit (bytes, n, memory_order_relaxed);
 }
 
 /* Since the last task others have written: what they did is not there. What this one's own tasks
@@ -1228,6 +1273,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
   GError *error = NULL;
   uint32_t status = 0;
 
+  if (self->health != NULL)
+    pto_remote_health_begin_reading (self->health);
   switch (call->request)
     {
     case PTO_REQUEST_START:
@@ -1257,6 +1304,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),
                    (int) call->request, self->path);
     }
+  if (self->health != NULL)
+    pto_remote_health_end_reading (self->health);
   return error != NULL ? pto_failure_take_error (failure, error, TRUE) : status;
 }
 

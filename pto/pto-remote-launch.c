@@ -293,17 +293,25 @@ pto_remote_spec_free (PtoRemoteSpec *spec)
   g_free (spec);
 }
 
+typedef struct
+{
+  pid_t parent;
+  int death_signal;
+} Birth;
+
 /* In the new process: a terminal's Ctrl-C is for those who wait for it. Neither a launcher that is
- * still looking for its host nor a program that is no worker sees a connection that ends: they end
- * with who has launched them, by whom they may be ended for that. */
+ * still looking for its host nor a program that is no worker sees a connection that ends, nor does
+ * one that was stopped: they end with who has launched them, by whom they may be ended for that. */
 static void
 leave_group (gpointer data)
 {
+  const Birth *birth = data;
+
   setpgid (0, 0);
-  prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
+  prctl (PR_SET_PDEATHSIG, (unsigned long) birth->death_signal, 0ul, 0ul, 0ul);
   /* Who was gone before that tells nobody. */
-  if (getppid () != GPOINTER_TO_INT (data))
-    raise (SIGTERM);
+  if (getppid () != birth->parent)
+    raise (birth->death_signal);
 }
 
 /* Whoever made the socket sees what is sent: no stranger does. */
@@ -340,6 +348,9 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
                         GError **error)
 {
   g_autoptr (GError) local = NULL;
+  /* A launcher has something to tidy up elsewhere; a worker of this machine has not, and may stand
+   * still. */
+  Birth birth = { getpid (), spec->host != NULL ? SIGTERM : SIGKILL };
   int ends[2];
   gboolean ok;
 
@@ -350,10 +361,9 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
       g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
       return FALSE;
     }
-  ok = g_spawn_async_with_pipes_and_fds (NULL, (const char *const *) spec->argv, NULL,
-                                         G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-                                         leave_group, GINT_TO_POINTER (getpid ()), ends[1], ends[1],
-                                         -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
+  ok = g_spawn_async_with_pipes_and_fds (
+      NULL, (const char *const *) spec->argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+      leave_group, &birth, ends[1], ends[1], -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
   close (ends[1]);
   if (!ok)
     {

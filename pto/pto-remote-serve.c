@@ -2,11 +2,12 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Two threads. The main one serves one request after the other, as any child does (pto-child.c),
- * with a mailbox that nobody else maps; it has brought up the worker, and so forked what is below
- * it, before there was the other. That one reads what comes: it answers at once what is asked
- * during a task (Progress, Clock, Cancel), and hands on the rest. When the connection ends it ends
- * the process, and with that all below it.
+ * Two threads, and one that sleeps (pto-remote-health.c). The main one serves one request after the
+ * other, as any child does (pto-child.c), with a mailbox that nobody else maps; it has brought up
+ * the worker, and so forked what is below it, before there was the other. That one reads what
+ * comes: it answers at once what is asked during a task (Progress, Clock, Cancel), and hands on the
+ * rest. When the connection ends, or nothing is heard for as long as the lease, the process is
+ * ended, and with that all below it.
  */
 #include "config.h"
 
@@ -20,6 +21,7 @@
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
 #include "pto-log-private.h"
+#include "pto-remote-health-private.h"
 #include "pto-remote-wire-private.h"
 #include "pto-text-private.h"
 #include "pto-version.h"
@@ -35,7 +37,7 @@
 #define QUEUE_MAX 16
 /* What is under way may end by itself when the connection has ended: children are told. */
 #define GRACE_MS 200
-/* Of a connection of which nothing comes. */
+/* Of a connection of which nothing comes, while nobody has said how long that may be. */
 #define HELLO_MS 60000
 
 /* Memory for tensors, of one task or many: when it is not needed any more is for the other end to
@@ -824,6 +826,23 @@ end_process (Session *session, const GError *error)
   _exit (EX_UNAVAILABLE);
 }
 
+/* Whoever it works for is gone, or is cut off: they have given it up by now, too. */
+static void
+take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
+{
+  Session *session = data;
+  g_autoptr (GError) error = NULL;
+
+  if (sign != PTO_REMOTE_SIGN_EXPIRED)
+    return;
+  g_set_error (&error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+               _ ("nothing was heard of the parent of %s for %" PRIu64 " ms (remote-lease)"),
+               session->worker != NULL ? session->worker->path : "?", ms);
+  end_process (session, error);
+  /* It was closed, by somebody who does not hang up. */
+  _exit (EX_OK);
+}
+
 static void
 push_call (Session *session, GDBusMessage *message)
 {
@@ -1087,6 +1106,8 @@ gboolean
 pto_remote_serve (GError **error)
 {
   Session *session = g_new0 (Session, 1);
+  PtoRemoteHealthConfig config = { .tell = take_sign, .data = session };
+  PtoRemoteHealth *health;
   GThread *reader;
   gboolean goes_on = TRUE;
 
@@ -1110,6 +1131,12 @@ pto_remote_serve (GError **error)
       session_free (session);
       return FALSE;
     }
+  /* Who speaks another protocol has none. */
+  config.lease_ms = session->worker != NULL
+                        ? (guint) session->worker->params.values[PTO_PARAMETER_REMOTE_LEASE]
+                        : HELLO_MS;
+  health = pto_remote_health_new (session->stream, &config);
+  pto_remote_health_begin_to_tell (health);
   reader = g_thread_new ("pto-remote", read_calls, session);
   while (goes_on)
     {
@@ -1125,6 +1152,7 @@ pto_remote_serve (GError **error)
   g_mutex_unlock (&session->lock);
   /* The other end has what it wanted, and hangs up. */
   g_thread_join (reader);
+  pto_remote_health_free (health);
   session_free (session);
   return TRUE;
 }

@@ -22,6 +22,9 @@
 /* A message's length is known from so many bytes. */
 #define HEAD_BYTES 16
 #define READ_BYTES 65536
+/* What is longer is written in such parts: that there is room for the next is a sign of life. What
+ * the system keeps on the way is taken at once, and so says nothing for longer than a moment. */
+#define WRITE_BYTES ((gsize) 256 << 10)
 
 struct _PtoRemoteStream
 {
@@ -29,7 +32,8 @@ struct _PtoRemoteStream
   int out;
   /* Of who reads. */
   GByteArray *read;
-  gsize used; /* bytes at its front that were messages */
+  gsize used;  /* bytes at its front that were messages */
+  guint signs; /* atomic, orders nothing: only that it changes counts */
   /* Guards what is below, and the order of what is written. */
   GMutex lock;
   guint32 serial;
@@ -58,13 +62,16 @@ pto_remote_stream_free (PtoRemoteStream *stream)
   g_free (stream);
 }
 
-void
-pto_remote_stream_wait_end (PtoRemoteStream *stream)
+int
+pto_remote_stream_get_in (PtoRemoteStream *stream)
 {
-  struct pollfd end = { .fd = stream->in, .events = POLLRDHUP };
+  return stream->in;
+}
 
-  while (poll (&end, 1, -1) < 0 && errno == EINTR)
-    ;
+guint
+pto_remote_stream_get_signs (PtoRemoteStream *stream)
+{
+  return (guint) g_atomic_int_get (&stream->signs);
 }
 
 void
@@ -74,11 +81,14 @@ pto_remote_stream_shut (PtoRemoteStream *stream)
 }
 
 static gboolean
-write_all (int out, struct iovec parts[2], GError **error)
+write_all (PtoRemoteStream *stream, struct iovec parts[2], GError **error)
 {
   while (parts[0].iov_len + parts[1].iov_len > 0)
     {
-      gssize n = writev (out, parts, 2);
+      gsize first = MIN (parts[0].iov_len, WRITE_BYTES);
+      struct iovec some[2] = { { parts[0].iov_base, first },
+                               { parts[1].iov_base, MIN (parts[1].iov_len, WRITE_BYTES - first) } };
+      gssize n = writev (stream->out, some, first == parts[0].iov_len ? 2 : 1);
 
       if (n < 0 && errno == EINTR)
         continue;
@@ -98,19 +108,20 @@ write_all (int out, struct iovec parts[2], GError **error)
           parts[i].iov_len -= gone;
           n -= (gssize) gone;
         }
+      if (parts[0].iov_len + parts[1].iov_len > 0)
+        g_atomic_int_inc (&stream->signs);
     }
   return TRUE;
 }
 
-gboolean
-pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message, gconstpointer data,
-                             gsize size, guint32 *serial, GError **error)
+/* Under the lock. */
+static gboolean
+send_locked (PtoRemoteStream *stream, GDBusMessage *message, gconstpointer data, gsize size,
+             guint32 *serial, GError **error)
 {
   g_autofree guint8 *blob = NULL;
   gsize blob_size;
-  gboolean ok;
 
-  g_mutex_lock (&stream->lock);
   /* 0 is no number. */
   if (++stream->serial == 0)
     stream->serial++;
@@ -118,9 +129,34 @@ pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message, gco
   if (serial != NULL)
     *serial = stream->serial;
   blob = g_dbus_message_to_blob (message, &blob_size, G_DBUS_CAPABILITY_FLAGS_NONE, error);
-  ok = blob != NULL
-       && write_all (stream->out,
-                     (struct iovec[]){ { blob, blob_size }, { (gpointer) data, size } }, error);
+  return blob != NULL
+         && write_all (stream, (struct iovec[]){ { blob, blob_size }, { (gpointer) data, size } },
+                       error);
+}
+
+gboolean
+pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message, gconstpointer data,
+                             gsize size, guint32 *serial, GError **error)
+{
+  gboolean ok;
+
+  g_mutex_lock (&stream->lock);
+  ok = send_locked (stream, message, data, size, serial, error);
+  g_mutex_unlock (&stream->lock);
+  return ok;
+}
+
+gboolean
+pto_remote_stream_try_send (PtoRemoteStream *stream, GDBusMessage *message, GError **error)
+{
+  struct pollfd room = { .fd = stream->out, .events = POLLOUT };
+  gboolean ok = FALSE;
+
+  if (!g_mutex_trylock (&stream->lock))
+    return FALSE;
+  /* Where there is room at all there is more than a small message needs. */
+  if (poll (&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0)
+    ok = send_locked (stream, message, NULL, 0, NULL, error);
   g_mutex_unlock (&stream->lock);
   return ok;
 }
@@ -180,15 +216,18 @@ wait_for_more (int in, int timeout_ms)
 
 /* Some of it, 1 byte at least; 0: there will be none. */
 static gsize
-read_some (int in, gpointer to, gsize size, GError **error)
+read_some (PtoRemoteStream *stream, gpointer to, gsize size, GError **error)
 {
   gssize got;
 
   do
-    got = read (in, to, size);
+    got = read (stream->in, to, size);
   while (got < 0 && errno == EINTR);
   if (got > 0)
-    return (gsize) got;
+    {
+      g_atomic_int_inc (&stream->signs);
+      return (gsize) got;
+    }
   if (got == 0 || errno == ECONNRESET)
     g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
   else
@@ -210,7 +249,7 @@ read_more (PtoRemoteStream *stream, GError **error)
       stream->used = 0;
     }
   g_byte_array_set_size (read_so_far, (guint) n + READ_BYTES);
-  got = read_some (stream->in, read_so_far->data + n, READ_BYTES, error);
+  got = read_some (stream, read_so_far->data + n, READ_BYTES, error);
   g_byte_array_set_size (read_so_far, (guint) (n + got));
   return got > 0;
 }
@@ -226,7 +265,7 @@ pto_remote_stream_read (PtoRemoteStream *stream, gpointer to, gsize size, GError
   stream->used += at;
   while (at < size)
     {
-      gsize got = read_some (stream->in, (guint8 *) to + at, size - at, error);
+      gsize got = read_some (stream, (guint8 *) to + at, size - at, error);
 
       if (got == 0)
         return FALSE;

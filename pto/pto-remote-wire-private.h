@@ -74,10 +74,17 @@ typedef struct _PtoRemoteStream PtoRemoteStream;
 /* Takes the descriptors, which may be the same. */
 PtoRemoteStream *pto_remote_stream_new (int in, int out);
 void pto_remote_stream_free (PtoRemoteStream *stream);
-/* Waits until the other end has hung up, or this one (pto_remote_stream_shut()). Any thread;
- * whoever frees it waits for that first. */
-void pto_remote_stream_wait_end (PtoRemoteStream *stream);
+/* For poll() only: whoever frees the stream waits for who does that first. */
+int pto_remote_stream_get_in (PtoRemoteStream *stream);
+/* As if the other end had hung up. Any thread. */
 void pto_remote_stream_shut (PtoRemoteStream *stream);
+/* A number that changes whenever the other end is heard of: something was read, or it took a part
+ * of what is too much for the way between. Any thread. */
+guint pto_remote_stream_get_signs (PtoRemoteStream *stream);
+/* The message, if it can be sent without waiting for anybody: FALSE without an error: not now. Any
+ * thread. */
+gboolean pto_remote_stream_try_send (PtoRemoteStream *stream, GDBusMessage *message,
+                                     GError **error);
 /* Gives it a number, which serial (or NULL) is told, and writes all of it. Any thread. */
 gboolean pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
                                  GError **error);

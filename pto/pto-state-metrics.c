@@ -335,7 +335,7 @@ write_children (Writer *writer, JsonObject *worker)
       JsonObject *child = pto_state_get_element (children, i);
       const char *life = child != NULL ? pto_state_get_text (child, "life") : NULL;
 
-      if (g_strcmp0 (life, "idle") == 0)
+      if (g_strcmp0 (life, "idle") == 0 && !pto_state_has_flag (child, "is_suspect"))
         n[0]++;
       else if (g_strcmp0 (life, "busy") == 0 || g_strcmp0 (life, "asked to stop") == 0)
         n[1]++;
@@ -400,6 +400,9 @@ static const Metric metrics[] = {
   { "pto_remote_saved_bytes", "counter", "bytes",
     "Contents of tensors that it had already, and that were not sent again.", write_remote,
     "bytes_saved" },
+  { "pto_remote_silences", "counter", NULL,
+    "Times that nothing was heard of it for remote-suspect, and it got no task.", write_remote,
+    "silences" },
 };
 
 static void

@@ -399,6 +399,8 @@ append_child (GString *text, guint depth, JsonObject *child)
     g_string_append_printf (text, _ ("; %s"), get_word (child, "life"));
   if (pto_state_has_flag (child, "is_stopped"))
     g_string_append (text, _ ("; it is stopped by a signal"));
+  if (pto_state_has_flag (child, "is_suspect"))
+    g_string_append (text, _ ("; nothing is heard of it: it gets no task"));
   if (pto_state_get_number (child, "pid") > 0)
     g_string_append_printf (text, _ (" (process %" PRIu64 ")"),
                             pto_state_get_number (child, "pid"));

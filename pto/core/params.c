@@ -139,6 +139,15 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   = { "costs", "PTO_COSTS", KIND_CHOICE, PTO_COSTS_OWN, 0, 3,
       N_ ("det: what kernels take: own: as they say; chip, cpu, virtual: as measured (pto calibrate)"),
       .names = costs, .list = N_ ("own, chip, cpu or virtual") },
+  [PTO_PARAMETER_REMOTE_PING]
+  = { "remote-ping", "PTO_REMOTE_PING", KIND_COUNT, 1000, 10, 3600000,
+      N_ ("remote workers: milliseconds of silence after which one is asked whether it is there") },
+  [PTO_PARAMETER_REMOTE_SUSPECT]
+  = { "remote-suspect", "PTO_REMOTE_SUSPECT", KIND_COUNT, 3000, 0, 86400000,
+      N_ ("remote workers: milliseconds without an answer until one gets no new task; 0 = no limit") },
+  [PTO_PARAMETER_REMOTE_LEASE]
+  = { "remote-lease", "PTO_REMOTE_LEASE", KIND_COUNT, 30000, 0, 86400000,
+      N_ ("remote workers: milliseconds without an answer until one is lost, and ends; 0 = no limit") },
 };
 
 const char *
@@ -184,6 +193,9 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_TASK_TIMEOUT:
     case PTO_PARAMETER_STOP_TIMEOUT:
     case PTO_PARAMETER_ARENA:
+    case PTO_PARAMETER_REMOTE_PING:
+    case PTO_PARAMETER_REMOTE_SUSPECT:
+    case PTO_PARAMETER_REMOTE_LEASE:
       return level <= 2 ? _ ("it is one of workers of level 3 and up") : NULL;
     default:
       return NULL;

@@ -47,7 +47,10 @@ enum pto_param
   /* 1: runs have a schedule (schedule.h), whose text whoever sets it has to keep; 0: they have not
    */
   PTO_PARAMETER_SCHEDULE,
-  PTO_PARAMETER_COSTS, /* det: own | chip | cpu | virtual (enum pto_costs_of) */
+  PTO_PARAMETER_COSTS,          /* det: own | chip | cpu | virtual (enum pto_costs_of) */
+  PTO_PARAMETER_REMOTE_PING,    /* remote workers: ms of silence after which one is asked */
+  PTO_PARAMETER_REMOTE_SUSPECT, /* ms without an answer until it gets no task; 0 = never */
+  PTO_PARAMETER_REMOTE_LEASE,   /* ms until it is lost, and its other end has ended; 0 = never */
   PTO_N_PARAMETERS
 };
 

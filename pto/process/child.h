@@ -27,6 +27,11 @@
  * acquire, BEGUN one of the guest that pairs with the carrier's. All other writes are relaxed: only
  * the writer acts upon them.
  *
+ * Beside all of this stands whether it is SUSPECT: a child that speaks for somebody far away says
+ * that it does not hear of them (pto_child_is_suspect()). An IDLE one is given no task then, a BUSY
+ * one goes on, and when they are heard of again all is as before. That it goes on for too long is
+ * the child's to find, which ends then: LOST.
+ *
  * A child knows neither what it is made of (struct pto_child_ops: a process, a thread, an actor of
  * a test) nor what it is asked for.
  */
@@ -102,6 +107,7 @@ struct pto_child
   uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
   bool thread;    /* can not be killed, and is not begun again */
   bool restart;   /* is begun again if it dies by itself */
+  bool far;       /* speaks for another process, of which it says whether anything is heard */
   char path[96];
 
   /* enum pto_life. W: its owner; R: anybody. Orders: above. */
@@ -182,6 +188,15 @@ static inline bool
 pto_child_is_idle (const struct pto_child *child)
 {
   return pto_child_life (child) == PTO_LIFE_IDLE;
+}
+
+/* It gets no task, and nothing else is done about it: who it speaks for is silent, and may be heard
+ * of again. Nobody else is believed. Any thread; the carrier learns by the child's bit that it is
+ * to look. */
+static inline bool
+pto_child_is_suspect (const struct pto_child *child)
+{
+  return child->far && pto_link_is_silent (&child->link);
 }
 
 /* Is its answer, or its end, awaited? */

@@ -213,6 +213,7 @@ make_child (struct pto_family *family, uint32_t i)
   child->level = config->level;
   child->thread = config->thread;
   child->restart = family->config.restart;
+  child->far = config->far && !config->thread;
   child->number = family->n_kind[config->kind]++;
   if (config->kind == PTO_CHILD_SUB)
     snprintf (child->path, sizeof child->path, "%s/sub%u", family->config.path, child->number);

@@ -142,6 +142,8 @@ look_at_child (struct pto_level *level, uint32_t index, uint64_t now, struct pto
       look->sent = atomic_load_explicit (&traffic->sent, memory_order_relaxed);
       look->received = atomic_load_explicit (&traffic->received, memory_order_relaxed);
       look->saved = atomic_load_explicit (&traffic->saved, memory_order_relaxed);
+      look->silences = atomic_load_explicit (&traffic->silences, memory_order_relaxed);
+      look->suspect = pto_child_is_there (child) && pto_child_is_suspect (child);
     }
   if (level->machine.door.running
       && (life == PTO_LIFE_BUSY || life == PTO_LIFE_ASKED || life == PTO_LIFE_KILLED))

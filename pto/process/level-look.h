@@ -28,6 +28,8 @@ struct pto_child_look
   uint64_t sign_ns;
   /* It shares no memory: bytes of tensors since the start (writes.h). */
   bool far;
+  bool suspect;      /* nothing is heard of the other end: it gets no task */
+  uint64_t silences; /* how often that was so */
   uint64_t sent;
   uint64_t received;
   uint64_t saved;

@@ -70,6 +70,8 @@ uint32_t pto_link_answer (const struct pto_link *link, struct pto_failure *failu
 void pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended);
 /* How many signs of life it has given. */
 uint32_t pto_link_beat (const struct pto_link *link);
+/* Does the worker say of whom it speaks for that nothing is heard of it (pto_call_set_silent())? */
+bool pto_link_is_silent (const struct pto_link *link);
 
 /* What a parent has for all of its children: one page, shared. Bit i: look at child i, it has
  * answered or was found dead. W: child i, and who finds it dead (pto_hub_mark()); R: the pump,

@@ -72,6 +72,7 @@ pto_link_reset (struct pto_link *link)
   pto_word_init (&mailbox->post, number, false);
   pto_store_relaxed (&mailbox->cancel, number - 1);
   mailbox->status = PTO_OK;
+  pto_store_relaxed (&mailbox->silent, 0);
   pto_store_relaxed (&mailbox->reply, 2 * number);
 }
 
@@ -173,6 +174,13 @@ pto_link_beat (const struct pto_link *link)
   return pto_load_relaxed (&pto_mailbox_of (link)->beat);
 }
 
+bool
+pto_link_is_silent (const struct pto_link *link)
+{
+  /* Relaxed: behind the exchange in pto_hub_take(), or nobody acts upon it. */
+  return pto_load_relaxed (&pto_mailbox_of (link)->silent) != 0;
+}
+
 /* --- child --- */
 
 bool
@@ -187,6 +195,14 @@ pto_call_beat (const struct pto_call *call)
 {
   /* Relaxed: only that it changes counts. */
   pto_fetch_add_relaxed (&call->mailbox->beat, 1);
+}
+
+void
+pto_call_set_silent (const struct pto_call *call, bool silent)
+{
+  /* Relaxed: the bit is set with release. */
+  pto_store_relaxed (&call->mailbox->silent, silent);
+  pto_hub_mark (NULL, call->hub, call->index);
 }
 
 struct pto_mailbox *
@@ -255,7 +271,8 @@ wait_for_request (struct pto_exec *exec, struct pto_mailbox *mailbox, uint32_t n
 }
 
 static uint32_t
-serve (struct pto_mailbox *mailbox, const struct pto_server *server)
+serve (struct pto_mailbox *mailbox, struct pto_hub *hub, uint32_t index,
+       const struct pto_server *server)
 {
   struct pto_call call
       = { .request = (enum pto_request) mailbox->request,
@@ -263,7 +280,9 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
           .body = mailbox->far_body != 0 ? (const uint8_t *) (uintptr_t) mailbox->far_body
                                          : mailbox->body,
           .bytes = mailbox->bytes,
-          .mailbox = mailbox };
+          .mailbox = mailbox,
+          .hub = hub,
+          .index = index };
 
   /* A server that fails without a word must not be given those of an earlier failure. */
   mailbox->failure.code = 0;
@@ -319,7 +338,7 @@ pto_mailbox_serve (struct pto_exec *exec, struct pto_mailbox *mailbox, struct pt
       /* Relaxed: for messages only. */
       pto_store_relaxed (&mailbox->reply, 2 * number - 1);
       /* Straight into the mailbox: nobody reads it before the store below. */
-      mailbox->status = serve (mailbox, server);
+      mailbox->status = serve (mailbox, hub, index, server);
       if (mailbox->record != 0)
         mailbox->ended = pto_ticks_ordered ();
       /* Release: pairs with the acquire in pto_link_is_idle(). The one step from "not answered"

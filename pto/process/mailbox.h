@@ -61,6 +61,10 @@ struct pto_mailbox
   /* Signs of life: tasks done inside. W: child, relaxed; R: parent, relaxed. */
   _Atomic uint32_t beat;
   uint32_t status; /* of the answer: 0, or an enum pto_status, then failure says more */
+  /* Is nothing heard of whom the child speaks for? W: a thread of the child, relaxed, before its
+   * bit in the hub; the parent while there is no child; R: parent, relaxed: where it matters it
+   * comes behind the bit. */
+  _Atomic uint32_t silent;
   /* pto_ticks() of a recorded task's begin and end; the parent believes what can be. */
   uint64_t began;
   uint64_t ended;

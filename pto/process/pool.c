@@ -83,13 +83,14 @@ pto_pool_feed (struct pto_pool *pool, struct pto_station *station)
     }
   /* Before the next task. */
   control = pto_pool_next_control (pool, child);
-  if (control == NULL)
-    pto_scheduler_put_back (&station->endpoint);
-  else
+  if (control == NULL && !pto_child_is_suspect (child))
     {
-      pto_scheduler_withdraw (&station->endpoint);
-      pto_pool_post_control (pool, station, control);
+      pto_scheduler_put_back (&station->endpoint);
+      return;
     }
+  pto_scheduler_withdraw (&station->endpoint);
+  if (control != NULL)
+    pto_pool_post_control (pool, station, control);
 }
 
 static void

@@ -34,6 +34,8 @@ enum pto_child_kind
   PTO_N_CHILD_KINDS
 };
 
+struct pto_hub; /* link.h */
+
 #define PTO_CHILDREN_MAX PTO_MAX_CHILDREN
 #define PTO_WORKER_ANY UINT32_MAX
 
@@ -47,13 +49,20 @@ struct pto_call
   const uint8_t *kinds;                 /* TASK; of each scalar, the object layer's; or NULL */
   const uint8_t *body;                  /* REGISTER */
   uint64_t bytes;
-  struct pto_mailbox *mailbox; /* for the functions below */
+  /* For the functions below. */
+  struct pto_mailbox *mailbox;
+  struct pto_hub *hub;
+  uint32_t index; /* of the child */
 };
 
 /* Is the request not wanted any more? Any thread of the child. */
 bool pto_call_is_cancelled (const struct pto_call *call);
 /* A sign of life: something was finished inside. Any thread of the child. */
 void pto_call_beat (const struct pto_call *call);
+/* Of whom the child speaks for nothing is heard, or is heard again: until then it is given no task
+ * (struct pto_child, far). A copy of a call does that is answered by now. Any thread of a process
+ * child, one at a time. */
+void pto_call_set_silent (const struct pto_call *call, bool silent);
 
 /* The same of calls that no mailbox brings, all of one server: not cancelled, without a sign of
  * life (a remote worker's). NULL: no memory; freed by free(). Any thread. */

@@ -29,7 +29,8 @@ struct pto_traffic
 {
   _Atomic uint64_t sent;
   _Atomic uint64_t received;
-  _Atomic uint64_t saved; /* were to be sent, and were there already */
+  _Atomic uint64_t saved;    /* were to be sent, and were there already */
+  _Atomic uint64_t silences; /* not bytes: how often nothing was heard of the other end */
 };
 
 struct pto_write

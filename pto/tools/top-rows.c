@@ -269,7 +269,8 @@ add_children (Page *page, JsonObject *worker, int indent)
       gboolean has_task = *member_text (child, "task") != '\0';
       g_autofree char *since = age (child);
       g_autofree char *time = terminal_pad (since, 8);
-      g_autofree char *life = terminal_pad (word (child, "life"), 8);
+      g_autofree char *life = terminal_pad (
+          json_object_has_member (child, "is_suspect") ? _ ("suspect") : word (child, "life"), 8);
       g_autofree char *which = task (child);
       const char *path = member_text (child, "path");
       const char *above = member_text (worker, "path");

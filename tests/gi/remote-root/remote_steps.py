@@ -1,6 +1,8 @@
 # remote_steps.py: what does a remote worker import?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import ctypes
 import os
+import signal
 import time
 
 
@@ -79,3 +81,15 @@ def many(orch, args, config):
     double = orch.worker.lookup("double")
     for _ in range(args[2]):
         orch.submit_sub(double, [x.read(), y.write_existing()])
+
+
+def stand_still(orch, args, config):
+    """y: until somebody lets it go on."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+    args[0][0] = os.getpid()
+
+
+def hold(orch, args, config):
+    """y: 1.5 s in which no other line of Python runs."""
+    ctypes.PyDLL(None).usleep(1500000)
+    args[0][0] = os.getpid()
