@@ -206,7 +206,9 @@ closure_new (GType type, PtoCallableKind kind, const char *name, GCallback func,
   closure->func = func;
   closure->data = user_data;
   closure->destroy = destroy;
-  closure->context = g_main_context_ref_thread_default ();
+  /* Who has nothing to destroy keeps nobody's context. */
+  if (destroy != NULL)
+    closure->context = g_main_context_ref_thread_default ();
   closure->owner = g_thread_ref (g_thread_self ());
   closure->process = getpid ();
   closure->is_javascript = pto_override_is_javascript () && !pto_function_is_native (func);
