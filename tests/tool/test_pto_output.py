@@ -100,7 +100,7 @@ class Output(PtoTest):
     def test_limits(self):
         """What the system does not give is not the manifest's fault."""
         with tempfile.TemporaryDirectory() as cache:
-            for limit, words in (("-n 20", "can not be run: Too many open files"), ("-v 300000", "set arena to less")):
+            for limit, words in (("-n 21", "can not be run: Too many open files"), ("-v 300000", "set arena to less")):
                 def limited(*words):
                     return subprocess.run(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", PROGRAM, *words],
                                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
