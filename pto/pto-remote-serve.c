@@ -12,20 +12,14 @@
 #include "config.h"
 
 #include "pto-remote.h"
+#include "pto-remote-session-private.h"
 
 #include "process/arena.h"
-#include "process/service.h"
 
-#include "pto-cache-private.h"
-#include "pto-child-private.h"
 #include "pto-error-private.h"
-#include "pto-identity-private.h"
-#include "pto-log-private.h"
 #include "pto-remote-health-private.h"
-#include "pto-remote-wire-private.h"
 #include "pto-text-private.h"
 #include "pto-version.h"
-#include "pto-worker-private.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -40,61 +34,20 @@
 /* Of a connection of which nothing comes, while nobody has said how long that may be. */
 #define HELLO_MS 60000
 
-/* Memory for tensors, of one task or many: when it is not needed any more is for the other end to
- * say. */
-typedef struct
-{
-  guint64 number;
-  guint64 bytes;
-  guint64 address; /* 0: of no bytes */
-} Block;
-
-/* A part of one, as a task has it. */
-typedef struct
-{
-  guint64 bytes;
-  guint64 address; /* 0: of no bytes */
-  guint32 access;
-} Piece;
-
-typedef struct
-{
-  PtoRemoteStream *stream;     /* read by the reader, written by both */
-  struct pto_mailbox *mailbox; /* cancel: W: reader, R: server; beat: the other way round */
-
-  /* The serving thread's, and the reader's while n_open is 0. */
-  PtoWorker *worker;
-  PtoChild *child;
-  struct pto_server server;
-  GHashTable *blocks; /* by their numbers */
-  GArray *pieces;     /* Piece, of the task */
-  GError *unheard;    /* of what was put for the next: the first, as these have no reply */
-  gboolean has_arena;
-  GByteArray *contents; /* of which parts have come */
-  GByteArray *record;   /* of which parts are fetched; or NULL */
-  guint8 contents_digest[PTO_DIGEST_SIZE];
-
-  GMutex lock;
-  GCond changed;
-  GQueue calls; /* GDBusMessage; W: reader pushes, server pops */
-  guint n_open; /* that were pushed and are not served yet */
-  gboolean has_ended;
-} Session;
-
 /* --- replies --- */
 
-static gboolean
-wants_a_reply (GDBusMessage *call)
+gboolean
+pto_remote_session_wants_a_reply (GDBusMessage *call)
 {
   return (g_dbus_message_get_flags (call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED) == 0;
 }
 
 static void
-reply (Session *session, GDBusMessage *call, GVariant *body)
+reply (PtoRemoteSession *session, GDBusMessage *call, GVariant *body)
 {
   g_autoptr (GDBusMessage) message = NULL;
 
-  if (!wants_a_reply (call))
+  if (!pto_remote_session_wants_a_reply (call))
     {
       if (body != NULL)
         g_variant_unref (g_variant_ref_sink (body));
@@ -108,16 +61,16 @@ reply (Session *session, GDBusMessage *call, GVariant *body)
 }
 
 static void
-refuse (Session *session, GDBusMessage *call, const GError *error)
+refuse (PtoRemoteSession *session, GDBusMessage *call, const GError *error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_refusal (call, error);
 
   pto_remote_stream_send (session->stream, message, NULL, NULL);
 }
 
-/* As request of the child, with what the mailbox would have. */
-static guint32
-serve_call (Session *session, struct pto_call *call, struct pto_failure *failure)
+guint32
+pto_remote_session_serve_call (PtoRemoteSession *session, struct pto_call *call,
+                               struct pto_failure *failure)
 {
   call->mailbox = session->mailbox;
   failure->code = 0;
@@ -127,19 +80,19 @@ serve_call (Session *session, struct pto_call *call, struct pto_failure *failure
   return session->server.serve (session->server.data, call, failure);
 }
 
-static gboolean
-ask (Session *session, struct pto_call *call, GError **error)
+gboolean
+pto_remote_session_ask (PtoRemoteSession *session, struct pto_call *call, GError **error)
 {
   g_autofree struct pto_failure *failure = g_new0 (struct pto_failure, 1);
 
-  if (serve_call (session, call, failure) == 0)
+  if (pto_remote_session_serve_call (session, call, failure) == 0)
     return TRUE;
   pto_failure_propagate (failure, error);
   return FALSE;
 }
 
-static const guint8 *
-get_digest (GVariant *body, guint child, GVariant **holder, GError **error)
+const guint8 *
+pto_remote_session_get_digest (GVariant *body, guint child, GVariant **holder, GError **error)
 {
   gconstpointer data;
   gsize size;
@@ -153,583 +106,15 @@ get_digest (GVariant *body, guint child, GVariant **holder, GError **error)
   return NULL;
 }
 
-/* --- contents and registrations --- */
-
-static GVariant *
-tell_there (GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) digests = g_variant_get_child_value (body, 0);
-  g_autofree char *dir = pto_cache_dup_dir (error);
-  GVariantBuilder there;
-
-  if (dir == NULL)
-    return NULL;
-  g_variant_builder_init (&there, G_VARIANT_TYPE ("ab"));
-  for (gsize i = 0; i < g_variant_n_children (digests); i++)
-    {
-      g_autoptr (GVariant) digest = g_variant_get_child_value (digests, i);
-      g_autofree char *object = NULL;
-      gsize size;
-      gconstpointer data = g_variant_get_fixed_array (digest, &size, 1);
-
-      g_variant_builder_add (
-          &there, "b", size == PTO_DIGEST_SIZE && pto_cache_find_contents (dir, data, &object));
-    }
-  return g_variant_new ("(ab)", &there);
-}
-
-static gboolean
-take_contents (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) holder = NULL;
-  g_autoptr (GVariant) part = g_variant_get_child_value (body, 1);
-  g_autofree char *dir = NULL;
-  g_autofree char *object = NULL;
-  guint8 found[PTO_DIGEST_SIZE];
-  const guint8 *digest = get_digest (body, 0, &holder, error);
-  gconstpointer data;
-  gboolean last;
-  gsize size;
-
-  if (digest == NULL)
-    return FALSE;
-  if (session->contents->len == 0)
-    memcpy (session->contents_digest, digest, PTO_DIGEST_SIZE);
-  data = g_variant_get_fixed_array (part, &size, 1);
-  g_variant_get_child (body, 2, "b", &last);
-  if (memcmp (session->contents_digest, digest, PTO_DIGEST_SIZE) != 0
-      || session->contents->len + size > G_MAXINT32)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("parts of two contents, or too many"));
-      return FALSE;
-    }
-  g_byte_array_append (session->contents, data, (guint) size);
-  if (!last)
-    return TRUE;
-  pto_digest_data (session->contents->data, session->contents->len, found);
-  dir = pto_cache_dup_dir (error);
-  if (dir != NULL && memcmp (found, digest, PTO_DIGEST_SIZE) != 0)
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                         _ ("contents that came do not hash to what they are said to be"));
-  else if (dir != NULL)
-    pto_cache_add (dir, NULL, session->contents->data, session->contents->len, &object, found,
-                   error);
-  g_byte_array_set_size (session->contents, 0);
-  return object != NULL;
-}
-
-/* The contents are files of this machine. */
-static GBytes *
-move_sources (GBytes *descriptor, GBytes *sources, GError **error)
-{
-  g_autofree char *dir = pto_cache_dup_dir (error);
-  g_autoptr (GPtrArray) objects = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GByteArray) contents = NULL;
-
-  if (dir == NULL)
-    return NULL;
-  contents = pto_registration_list_contents (descriptor, error);
-  for (guint i = 0; contents != NULL && i < contents->len / PTO_DIGEST_SIZE; i++)
-    {
-      char *object = NULL;
-
-      if (!pto_cache_find_contents (dir, contents->data + i * PTO_DIGEST_SIZE, &object))
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                               _ ("contents of a callable have not been sent"));
-          return NULL;
-        }
-      g_ptr_array_add (objects, object);
-    }
-  return contents != NULL ? pto_registration_move_sources (sources, objects, error) : NULL;
-}
-
-static GBytes *
-get_bytes (GVariant *body, guint child)
-{
-  g_autoptr (GVariant) value = g_variant_get_child_value (body, child);
-
-  return g_variant_get_data_as_bytes (value);
-}
-
-static gboolean
-add_below (Session *session, const guint8 *digest, GBytes *descriptor, GBytes *sources,
-           GError **error)
-{
-  PtoRegistration *registration
-      = pto_registration_new_from_bytes (digest, descriptor, sources, error);
-  PtoCallableHandle *handle;
-
-  if (registration == NULL)
-    return FALSE;
-  handle = pto_worker_adopt (session->worker, registration, error);
-  pto_registration_unref (registration);
-  if (handle == NULL)
-    return FALSE;
-  /* It stays for as long as the worker does. */
-  pto_callable_handle_unref (handle);
-  return TRUE;
-}
-
-static gboolean
-add_registration (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) holder = NULL;
-  g_autoptr (GBytes) descriptor = get_bytes (body, 1);
-  g_autoptr (GBytes) given = get_bytes (body, 2);
-  g_autoptr (GBytes) sources = NULL;
-  g_autoptr (GBytes) packed = NULL;
-  const guint8 *digest = get_digest (body, 0, &holder, error);
-  struct pto_call call = { .request = PTO_REQUEST_REGISTER, .digest = digest };
-  gboolean below;
-  gsize size;
-
-  if (digest == NULL)
-    return FALSE;
-  sources = move_sources (descriptor, given, error);
-  if (sources == NULL)
-    return FALSE;
-  g_variant_get_child (body, 3, "b", &below);
-  if (below)
-    return add_below (session, digest, descriptor, sources, error);
-  packed = pto_child_pack_registration (descriptor, sources);
-  call.body = g_bytes_get_data (packed, &size);
-  call.bytes = size;
-  return ask (session, &call, error);
-}
-
-static gboolean
-remove_registration (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) holder = NULL;
-  struct pto_call call
-      = { .request = PTO_REQUEST_UNREGISTER, .digest = get_digest (body, 0, &holder, error) };
-
-  return call.digest != NULL && ask (session, &call, error);
-}
-
-/* --- memory --- */
-
-static void
-block_free (gpointer data)
-{
-  Block *block = data;
-
-  if (block->address != 0)
-    pto_arena_free (block->address, block->bytes);
-  g_free (block);
-}
-
-static gboolean
-begin_block (Session *session, guint64 number, guint64 bytes, GError **error)
-{
-  Block *block;
-  guint64 address = 0;
-
-  if (g_hash_table_contains (session->blocks, &number)
-      || g_hash_table_size (session->blocks) >= PTO_REMOTE_ITEMS_MAX)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
-                   number, PTO_REMOTE_ITEMS_MAX);
-      return FALSE;
-    }
-  if (bytes > 0)
-    address = pto_arena_alloc (bytes);
-  if (bytes > 0 && address == 0)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-          _ ("%s has no room for %" PRIu64
-             " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
-          session->worker->path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
-      return FALSE;
-    }
-  block = g_new0 (Block, 1);
-  block->number = number;
-  block->bytes = bytes;
-  block->address = address;
-  g_hash_table_insert (session->blocks, &block->number, block);
-  return TRUE;
-}
-
-/* What the first two arguments of Begin and Run say. What is to be dropped and is not there was
- * never begun, since there was no room. */
-static gboolean
-change_blocks (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
-  g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
-  gsize n;
-  const guint64 *numbers = g_variant_get_fixed_array (dropped, &n, sizeof *numbers);
-  guint64 number, bytes;
-
-  for (gsize i = 0; i < n; i++)
-    g_hash_table_remove (session->blocks, &numbers[i]);
-  n = g_variant_n_children (begun);
-  for (gsize i = 0; i < n; i++)
-    {
-      g_variant_get_child (begun, i, "(tt)", &number, &bytes);
-      if (begin_block (session, number, bytes, error))
-        continue;
-      while (i-- > 0)
-        {
-          g_variant_get_child (begun, i, "(tt)", &number, NULL);
-          g_hash_table_remove (session->blocks, &number);
-        }
-      return FALSE;
-    }
-  return TRUE;
-}
-
-/* Where those bytes are; NULL: they are not there, or not so many. */
-static const Block *
-find_block (Session *session, guint64 number, guint64 offset, guint64 bytes, GError **error)
-{
-  const Block *block = g_hash_table_lookup (session->blocks, &number);
-
-  if (block != NULL && offset <= block->bytes && bytes <= block->bytes - offset)
-    return block;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%" PRIu64 " bytes from %" PRIu64 " of memory number %" PRIu64 " are not there"),
-               bytes, offset, number);
-  return NULL;
-}
-
-static gboolean
-put_contents (Session *session, guint64 number, guint64 offset, GVariant *contents, GError **error)
-{
-  gsize size;
-  gconstpointer data = g_variant_get_fixed_array (contents, &size, 1);
-  const Block *block = find_block (session, number, offset, size, error);
-
-  if (block != NULL && size > 0)
-    memcpy ((gpointer) (guintptr) (block->address + offset), data, size);
-  return block != NULL;
-}
-
-/* By the reader, while nothing is served: the memory is that of who serves. FALSE: the connection
- * is lost, or it is not known any more where a message begins; refused: what is wrong is told. */
-static gboolean
-put_bytes (Session *session, GVariant *body, GError **refused, GError **error)
-{
-  guint64 number, offset, bytes;
-  const Block *block;
-  g_autofree gpointer nowhere = NULL;
-
-  g_variant_get (body, "(ttt)", &number, &offset, &bytes);
-  if (bytes > PTO_REMOTE_INLINE_BYTES)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
-                   bytes, PTO_REMOTE_INLINE_BYTES);
-      return FALSE;
-    }
-  block = find_block (session, number, offset, bytes, refused);
-  if (block == NULL)
-    nowhere = g_malloc (bytes);
-  return pto_remote_stream_read (
-      session->stream, block != NULL ? (gpointer) (guintptr) (block->address + offset) : nowhere,
-      bytes, error);
-}
-
-static gboolean
-send_contents (Session *session, GDBusMessage *message, GError **error)
-{
-  g_autoptr (GDBusMessage) answer = NULL;
-  guint64 number, offset, bytes;
-  const Block *block;
-
-  g_variant_get (g_dbus_message_get_body (message), "(ttt)", &number, &offset, &bytes);
-  block = find_block (session, number, offset, bytes, error);
-  if (block == NULL)
-    return FALSE;
-  if (!wants_a_reply (message))
-    return TRUE;
-  answer = g_dbus_message_new_method_reply (message);
-  g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
-  /* The reader finds out when nobody is there. */
-  pto_remote_stream_send_with (session->stream, answer,
-                               (gconstpointer) (guintptr) (block->address + offset), bytes, NULL,
-                               NULL);
-  return TRUE;
-}
-
-/* --- tasks --- */
-
-/* One Run, as the child has it. */
-typedef struct
-{
-  struct pto_call call;
-  struct pto_call_config config;
-  GArray *tensors; /* struct pto_continuous_tensor */
-  GVariant *body;  /* and the parts of it that are pointed at */
-  GVariant *digest;
-  GVariant *scalars;
-  GVariant *kinds;
-} Task;
-
-static void
-task_clear (Task *task)
-{
-  g_clear_pointer (&task->tensors, g_array_unref);
-  g_clear_pointer (&task->digest, g_variant_unref);
-  g_clear_pointer (&task->scalars, g_variant_unref);
-  g_clear_pointer (&task->kinds, g_variant_unref);
-}
-
-static gboolean
-take_config (Task *task, GError **error)
-{
-  g_autoptr (GVariant) config = g_variant_get_child_value (task->body, 3);
-  g_autoptr (GVariant) texts = NULL;
-  gconstpointer data;
-  gsize size;
-
-  g_variant_get (config, "(iiiiiii@ay)", &task->config.block_dim, &task->config.aicpu_thread_num,
-                 &task->config.enable_l2_swimlane, &task->config.enable_dump_tensor,
-                 &task->config.enable_pmu, &task->config.enable_dep_gen,
-                 &task->config.enable_scope_stats, &texts);
-  data = g_variant_get_fixed_array (texts, &size, 1);
-  /* They end in 0 twice. */
-  if (size > sizeof task->config.output_prefix - 2)
-    size = sizeof task->config.output_prefix - 2;
-  if (size > 0)
-    memcpy (task->config.output_prefix, data, size);
-  task->call.config = &task->config;
-  return TRUE;
-}
-
-/* One piece of its memory, and what is in it. */
-static gboolean
-take_piece (Session *session, GVariant *described, GError **error)
-{
-  g_autoptr (GVariant) spans = g_variant_get_child_value (described, 4);
-  guint64 number, offset;
-  Piece piece = { 0 };
-
-  g_variant_get (described, "(tttu@a(tay))", &number, &offset, &piece.bytes, &piece.access, NULL);
-  if (piece.bytes > 0)
-    {
-      const Block *block = find_block (session, number, offset, piece.bytes, error);
-
-      if (block == NULL)
-        return FALSE;
-      piece.address = block->address + offset;
-      if ((piece.access & PTO_WIRE_READ) == 0)
-        memset ((gpointer) (guintptr) piece.address, 0, piece.bytes);
-    }
-  for (gsize i = 0; i < g_variant_n_children (spans); i++)
-    {
-      g_autoptr (GVariant) contents = NULL;
-      guint64 at;
-
-      g_variant_get_child (spans, i, "(t@ay)", &at, &contents);
-      if (!put_contents (session, number, at, contents, error))
-        return FALSE;
-    }
-  g_array_append_val (session->pieces, piece);
-  return TRUE;
-}
-
-static gboolean
-take_pieces (Session *session, Task *task, GError **error)
-{
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 4);
-  gsize n = g_variant_n_children (list);
-
-  g_array_set_size (session->pieces, 0);
-  if (session->unheard != NULL)
-    {
-      g_propagate_error (error, g_steal_pointer (&session->unheard));
-      return FALSE;
-    }
-  if (!change_blocks (session, task->body, error))
-    return FALSE;
-  for (gsize i = 0; i < n; i++)
-    {
-      g_autoptr (GVariant) described = g_variant_get_child_value (list, i);
-
-      if (!take_piece (session, described, error))
-        return FALSE;
-    }
-  return TRUE;
-}
-
-/* NULL: it is not there, or not so long. */
-static const Piece *
-find_piece (Session *session, guint32 number, guint64 offset, guint64 bytes, GError **error)
-{
-  if (number < session->pieces->len)
-    {
-      const Piece *piece = &g_array_index (session->pieces, Piece, number);
-
-      if (offset <= piece->bytes && bytes <= piece->bytes - offset)
-        return piece;
-    }
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
-               bytes, offset, number);
-  return NULL;
-}
-
-static gboolean
-take_tensors (Session *session, Task *task, GError **error)
-{
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 5);
-  gsize n = g_variant_n_children (list);
-
-  task->tensors = g_array_new (FALSE, TRUE, sizeof (struct pto_continuous_tensor));
-  for (gsize i = 0; i < n; i++)
-    {
-      struct pto_continuous_tensor tensor = { 0 };
-      g_autoptr (GVariant) shape = NULL;
-      const guint32 *dims;
-      gsize n_dims;
-      guint32 number;
-      guint64 offset, bytes;
-      const Piece *piece;
-
-      g_variant_get_child (list, i, "(utu@au)", &number, &offset, &tensor.dtype, &shape);
-      dims = g_variant_get_fixed_array (shape, &n_dims, sizeof *dims);
-      bytes = tensor.dtype < PTO_DTYPE_COUNT ? pto_dtype_size ((DataType) tensor.dtype) : 0;
-      for (gsize d = 0; d < n_dims && bytes > 0; d++)
-        if (__builtin_mul_overflow (bytes, dims[d], &bytes))
-          bytes = G_MAXUINT64;
-      if (tensor.dtype >= PTO_DTYPE_COUNT || n_dims > G_N_ELEMENTS (tensor.shapes))
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %zu is no tensor"),
-                       i);
-          return FALSE;
-        }
-      piece = find_piece (session, number, offset, bytes, error);
-      if (piece == NULL)
-        return FALSE;
-      for (gsize d = 0; d < n_dims; d++)
-        tensor.shapes[d] = dims[d];
-      tensor.ndims = (guint32) n_dims;
-      tensor.data = piece->address + offset;
-      tensor.access = piece->access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
-      g_array_append_val (task->tensors, tensor);
-    }
-  return TRUE;
-}
-
-static gboolean
-take_task (Session *session, Task *task, GError **error)
-{
-  gsize n_scalars, n_kinds;
-
-  task->call.request = PTO_REQUEST_TASK;
-  task->call.digest = get_digest (task->body, 2, &task->digest, error);
-  if (task->call.digest == NULL || !take_config (task, error) || !take_pieces (session, task, error)
-      || !take_tensors (session, task, error))
-    return FALSE;
-  task->scalars = g_variant_get_child_value (task->body, 6);
-  task->kinds = g_variant_get_child_value (task->body, 7);
-  task->call.args.scalars = g_variant_get_fixed_array (task->scalars, &n_scalars, sizeof (guint64));
-  task->call.kinds = g_variant_get_fixed_array (task->kinds, &n_kinds, 1);
-  if (n_kinds == 0)
-    task->call.kinds = NULL;
-  else if (n_kinds != n_scalars)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("there are not as many kinds as scalars"));
-      return FALSE;
-    }
-  task->call.args.scalar_count = (int32_t) n_scalars;
-  task->call.args.tensors = (const struct pto_continuous_tensor *) task->tensors->data;
-  task->call.args.tensor_count = (int32_t) task->tensors->len;
-  return TRUE;
-}
-
-/* All pieces that are written, or none when they are too many for one message. */
-static GVariant *
-make_written (Session *session)
-{
-  GVariantBuilder list;
-  guint64 total = 0;
-
-  for (guint i = 0; i < session->pieces->len; i++)
-    if ((g_array_index (session->pieces, Piece, i).access & PTO_WIRE_WRITE) != 0)
-      total += g_array_index (session->pieces, Piece, i).bytes;
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("aay"));
-  for (guint i = 0; i < session->pieces->len && total <= PTO_REMOTE_INLINE_BYTES; i++)
-    {
-      const Piece *piece = &g_array_index (session->pieces, Piece, i);
-      gboolean is_written = (piece->access & PTO_WIRE_WRITE) != 0;
-
-      g_variant_builder_add_value (&list,
-                                   pto_remote_make_bytes ((gconstpointer) (guintptr) piece->address,
-                                                          is_written ? (gsize) piece->bytes : 0));
-    }
-  return g_variant_builder_end (&list);
-}
-
-static GVariant *
-run_task (Session *session, GVariant *body, GError **error)
-{
-  g_autofree struct pto_failure *failure = g_new0 (struct pto_failure, 1);
-  Task task = { .body = body };
-  GVariant *result = NULL;
-  guint32 status;
-
-  if (take_task (session, &task, error))
-    {
-      guint32 record;
-      guint64 id;
-
-      g_variant_get_child (body, 8, "u", &record);
-      g_variant_get_child (body, 9, "t", &id);
-      pto_call_mailbox_set_record (session->mailbox, record, id);
-      status = serve_call (session, &task.call, failure);
-      result = g_variant_new ("(u(iss@ay)@aay)", status, failure->code,
-                              status != 0 ? failure->domain : "", status != 0 ? failure->text : "",
-                              pto_remote_make_bytes (failure->detail, failure->detail_bytes),
-                              status == 0 ? make_written (session)
-                                          : g_variant_new_array (G_VARIANT_TYPE ("ay"), NULL, 0));
-    }
-  task_clear (&task);
-  return result;
-}
-
-static GVariant *
-tell_record (Session *session, GVariant *body, GError **error)
-{
-  guint64 offset, n, total;
-  GVariant *result;
-
-  g_variant_get (body, "(t)", &offset);
-  if (offset == 0)
-    {
-      g_clear_pointer (&session->record, g_byte_array_unref);
-      session->record = pto_child_take_record (session->child);
-    }
-  total = session->record != NULL ? session->record->len : 0;
-  if (offset > total)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a record of %" PRIu64 " bytes has none at %" PRIu64), total, offset);
-      return NULL;
-    }
-  n = MIN (total - offset, PTO_REMOTE_INLINE_BYTES);
-  result = g_variant_new ("(t@ay)", total,
-                          pto_remote_make_bytes (n > 0 ? session->record->data + offset : NULL, n));
-  if (offset + n == total)
-    g_clear_pointer (&session->record, g_byte_array_unref);
-  return result;
-}
-
 /* --- the serving thread --- */
 
 /* Takes what it came to. What has no reply is told to the next task. */
 static void
-answer_call (Session *session, GDBusMessage *message, GVariant *result, GError *error)
+answer_call (PtoRemoteSession *session, GDBusMessage *message, GVariant *result, GError *error)
 {
   if (error == NULL)
     reply (session, message, result);
-  else if (wants_a_reply (message))
+  else if (pto_remote_session_wants_a_reply (message))
     refuse (session, message, error);
   else if (session->unheard == NULL)
     session->unheard = g_steal_pointer (&error);
@@ -738,7 +123,7 @@ answer_call (Session *session, GDBusMessage *message, GVariant *result, GError *
 
 /* FALSE: it was the last. */
 static gboolean
-serve (Session *session, GDBusMessage *message)
+serve (PtoRemoteSession *session, GDBusMessage *message)
 {
   const char *member = g_dbus_message_get_member (message);
   GVariant *body = g_dbus_message_get_body (message);
@@ -748,30 +133,30 @@ serve (Session *session, GDBusMessage *message)
   gboolean goes_on = TRUE;
 
   if (strcmp (member, "Run") == 0)
-    result = run_task (session, body, &error);
+    result = pto_remote_session_run_task (session, body, &error);
   else if (strcmp (member, "Begin") == 0)
     {
       /* What was put for a task that never came is not in the way of the next. */
       g_clear_error (&session->unheard);
-      change_blocks (session, body, &error);
+      pto_remote_session_change_blocks (session, body, &error);
     }
   else if (strcmp (member, "Get") == 0)
-    is_answered = send_contents (session, message, &error);
+    is_answered = pto_remote_session_send_contents (session, message, &error);
   else if (strcmp (member, "Trace") == 0)
-    result = tell_record (session, body, &error);
+    result = pto_remote_session_tell_record (session, body, &error);
   else if (strcmp (member, "Has") == 0)
-    result = tell_there (body, &error);
+    result = pto_remote_session_tell_there (body, &error);
   else if (strcmp (member, "Content") == 0)
-    take_contents (session, body, &error);
+    pto_remote_session_take_contents (session, body, &error);
   else if (strcmp (member, "Register") == 0)
-    add_registration (session, body, &error);
+    pto_remote_session_register (session, body, &error);
   else if (strcmp (member, "Unregister") == 0)
-    remove_registration (session, body, &error);
+    pto_remote_session_unregister (session, body, &error);
   else if (strcmp (member, "Close") == 0)
     {
       struct pto_call call = { .request = PTO_REQUEST_CLOSE };
 
-      ask (session, &call, &error);
+      pto_remote_session_ask (session, &call, &error);
       goes_on = FALSE;
     }
   else
@@ -782,7 +167,7 @@ serve (Session *session, GDBusMessage *message)
 }
 
 static GDBusMessage *
-pop_call (Session *session)
+pop_call (PtoRemoteSession *session)
 {
   GDBusMessage *message;
 
@@ -795,7 +180,7 @@ pop_call (Session *session)
 }
 
 static void
-end_call (Session *session)
+end_call (PtoRemoteSession *session)
 {
   g_mutex_lock (&session->lock);
   session->n_open--;
@@ -808,7 +193,7 @@ end_call (Session *session)
 /* What is under way is told by the cancel, and what is below, in any case, by the end of this
  * process. It goes on when the worker was closed: then it is the main thread's to end. */
 static void
-end_process (Session *session, const GError *error)
+end_process (PtoRemoteSession *session, const GError *error)
 {
   gint64 until = g_get_monotonic_time () + GRACE_MS * G_TIME_SPAN_MILLISECOND;
   gboolean has_ended;
@@ -830,7 +215,7 @@ end_process (Session *session, const GError *error)
 static void
 take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 {
-  Session *session = data;
+  PtoRemoteSession *session = data;
   g_autoptr (GError) error = NULL;
 
   if (sign != PTO_REMOTE_SIGN_EXPIRED)
@@ -844,7 +229,7 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 }
 
 static void
-push_call (Session *session, GDBusMessage *message)
+push_call (PtoRemoteSession *session, GDBusMessage *message)
 {
   g_mutex_lock (&session->lock);
   while (session->calls.length >= QUEUE_MAX && !session->has_ended)
@@ -863,7 +248,7 @@ push_call (Session *session, GDBusMessage *message)
 /* Into the memory itself, for which all that came before has to be served: that is Begin, or who
  * sends does not wait for its task. */
 static gboolean
-take_part (Session *session, GDBusMessage *message, GError **error)
+take_part (PtoRemoteSession *session, GDBusMessage *message, GError **error)
 {
   GError *refused = NULL;
 
@@ -871,7 +256,7 @@ take_part (Session *session, GDBusMessage *message, GError **error)
   while (session->n_open > 0 && !session->has_ended)
     g_cond_wait (&session->changed, &session->lock);
   g_mutex_unlock (&session->lock);
-  if (!put_bytes (session, g_dbus_message_get_body (message), &refused, error))
+  if (!pto_remote_session_put_bytes (session, g_dbus_message_get_body (message), &refused, error))
     {
       g_clear_error (&refused);
       return FALSE;
@@ -883,7 +268,7 @@ take_part (Session *session, GDBusMessage *message, GError **error)
 static gpointer
 read_calls (gpointer data)
 {
-  Session *session = data;
+  PtoRemoteSession *session = data;
   GError *error = NULL;
 
   for (;;)
@@ -931,11 +316,11 @@ list_nothing (gpointer data)
 static PtoCallable *
 import (PtoCallableKind kind, const char *path, gpointer data, GError **error)
 {
-  return pto_worker_import (((Session *) data)->worker, kind, path, error);
+  return pto_worker_import (((PtoRemoteSession *) data)->worker, kind, path, error);
 }
 
 static gboolean
-make_worker (Session *session, GVariant *options, const char *path, GError **error)
+make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GError **error)
 {
   g_autoptr (GVariant) parameters
       = g_variant_lookup_value (options, "parameters", G_VARIANT_TYPE ("a{ss}"));
@@ -972,7 +357,7 @@ make_worker (Session *session, GVariant *options, const char *path, GError **err
 /* Of tensors: what is below has it from birth. A worker with nothing below makes none of its own.
  */
 static gboolean
-reserve_memory (Session *session, GError **error)
+reserve_memory (PtoRemoteSession *session, GError **error)
 {
   struct pto_report report = { 0 };
   enum pto_status status
@@ -985,7 +370,7 @@ reserve_memory (Session *session, GError **error)
 }
 
 static gboolean
-take_hello (Session *session, GDBusMessage *message, GError **error)
+take_hello (PtoRemoteSession *session, GDBusMessage *message, GError **error)
 {
   GVariant *body = g_dbus_message_get_body (message);
   g_autoptr (GVariant) options = NULL;
@@ -1003,7 +388,7 @@ take_hello (Session *session, GDBusMessage *message, GError **error)
     return FALSE;
   session->child = pto_child_new (session->worker, path, &parent);
   pto_child_get_server (session->child, &session->server);
-  return ask (session, &call, error);
+  return pto_remote_session_ask (session, &call, error);
 }
 
 /* What this end can do beyond the protocol. */
@@ -1019,7 +404,7 @@ make_answer (void)
 
 /* Before there is another thread: the worker forks what is below it. */
 static gboolean
-begin (Session *session, GError **error)
+begin (PtoRemoteSession *session, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_stream_receive (session->stream, HELLO_MS, error);
   g_autoptr (GError) refused = NULL;
@@ -1064,7 +449,7 @@ take_connection (void)
 }
 
 static void
-session_free (Session *session)
+session_free (PtoRemoteSession *session)
 {
   g_hash_table_unref (session->blocks);
   g_array_unref (session->pieces);
@@ -1105,7 +490,7 @@ session_free (Session *session)
 gboolean
 pto_remote_serve (GError **error)
 {
-  Session *session = g_new0 (Session, 1);
+  PtoRemoteSession *session = g_new0 (PtoRemoteSession, 1);
   PtoRemoteHealthConfig config = { .tell = take_sign, .data = session };
   PtoRemoteHealth *health;
   GThread *reader;
@@ -1121,8 +506,9 @@ pto_remote_serve (GError **error)
       return FALSE;
     }
   session->mailbox = pto_call_mailbox_new ();
-  session->blocks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, block_free);
-  session->pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
+  session->blocks
+      = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_remote_session_block_free);
+  session->pieces = g_array_new (FALSE, FALSE, sizeof (PtoRemotePiece));
   session->contents = g_byte_array_new ();
   g_mutex_init (&session->lock);
   g_cond_init (&session->changed);

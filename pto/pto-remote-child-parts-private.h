@@ -1,0 +1,103 @@
+/* pto-remote-child-parts-private.h: what do the parts of the process behind a remote worker's
+ * mailbox know of each other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Four files, one question each: the connection, its begin and end, and calls (pto-remote-child.c);
+ * what is sent of callables (-register.c), of tasks (-task.c) and of records (-record.c).
+ *
+ * Thread safety: the serving thread, but where a word says so.
+ */
+#pragma once
+
+#include "pto-identity-private.h"
+#include "pto-remote-child-private.h"
+#include "pto-remote-directory-private.h"
+#include "pto-remote-health-private.h"
+#include "pto-trace-private.h"
+#include "pto-worker-private.h"
+
+G_BEGIN_DECLS
+
+struct _PtoRemoteChild
+{
+  /* Immutable. */
+  PtoWorker *worker; /* owned */
+  char *path;
+  PtoChildParent parent;
+  GPtrArray *(*list_own) (PtoMachine *machine);
+  struct pto_writes *writes; /* set before the fork, with index */
+  guint index;               /* of the child */
+
+  /* The serving thread's. */
+  PtoRemoteStream *stream; /* NULL: not connected */
+  GPid process;            /* that was launched; 0: none */
+  GHashTable *refused;     /* digest -> GError: why a function of this process can not be there */
+  GHashTable *digests;     /* of what was sent -> that by which the other end knows it */
+  PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
+  guint64 read_writes;           /* so far the log was read */
+  struct pto_traffic *traffic;
+  guint32 progress;        /* of the other end, as it was told last */
+  guint32 record;          /* of the tasks that were run last; 0: of none, or it was told */
+  gboolean has_pieces;     /* that record was fetched */
+  PtoTracePieces pieces;   /* of it */
+  PtoRemoteHealth *health; /* of the connection; NULL: not connected */
+  struct pto_call birth;   /* START: of the mailbox. W: before there is health; R: its thread */
+  int ending;              /* atomic: somebody ends the process. W, R: both threads */
+};
+
+/* Relaxed: a count. */
+static inline void
+pto_remote_child_count (_Atomic uint64_t *counter, guint64 n)
+{
+  atomic_fetch_add_explicit (counter, n, memory_order_relaxed);
+}
+
+/* --- pto-remote-child.c --- */
+
+/* A connection that is lost was a worker: this process is nobody without it. Its last words say
+ * what its death was. */
+_Noreturn void pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error);
+/* The reply of a call, whose type is that of its body; NULL: it was refused. Does not return when
+ * the connection is lost, unless it has not served yet (START). */
+GVariant *pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
+                                 const char *method, GVariant *arguments, const char *type,
+                                 GError **error);
+/* data (or NULL): what follows the message. */
+void pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *arguments,
+                            gconstpointer data, gsize size);
+
+/* --- pto-remote-child-register.c --- */
+
+/* below: for what is below the worker; otherwise it is one of its tasks. FALSE without an error: it
+ * can not be sent. */
+gboolean pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
+                                             PtoRegistration *registration, gboolean below,
+                                             GError **error);
+/* Why a function of this process can not be there. */
+GError *pto_remote_child_make_refusal (PtoRemoteChild *self, const char *name);
+/* For its own tasks. A function of this process may be somebody else's to run: when it can not be
+ * there, whether it has a path or not, its tasks are refused, and not all that it is registered
+ * with. */
+gboolean pto_remote_child_offer (PtoRemoteChild *self, const struct pto_call *call,
+                                 PtoRegistration *registration, GError **error);
+/* REGISTER and UNREGISTER. */
+gboolean pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call,
+                                    GError **error);
+void pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *call);
+
+/* --- pto-remote-child-task.c --- */
+
+/* TASK: its status, and then failure; or an error. */
+guint32 pto_remote_child_run_task (PtoRemoteChild *self, const struct pto_call *call,
+                                   struct pto_failure *failure, GError **error);
+
+/* --- pto-remote-child-record.c --- */
+
+/* Tasks of another recorded run come from here on. */
+void pto_remote_child_begin_record (PtoRemoteChild *self, guint32 record);
+/* TRACE: as a child whose memory is shared would. */
+gboolean pto_remote_child_tell_record (PtoRemoteChild *self, const struct pto_call *call,
+                                       GError **error);
+
+G_END_DECLS
