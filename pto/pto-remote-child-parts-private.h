@@ -10,14 +10,22 @@
  */
 #pragma once
 
+#include "process/service.h"
+#include "process/writes.h"
+
+#include "pto-child-private.h"
 #include "pto-identity-private.h"
-#include "pto-remote-child-private.h"
+#include "pto-machine-private.h"
 #include "pto-remote-directory-private.h"
 #include "pto-remote-health-private.h"
+#include "pto-remote-wire-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
 
 G_BEGIN_DECLS
+
+/* pto-remote-child-private.h */
+typedef struct _PtoRemoteChild PtoRemoteChild;
 
 struct _PtoRemoteChild
 {

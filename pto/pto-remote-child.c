@@ -4,10 +4,11 @@
  */
 #include "config.h"
 
-#include "pto-remote-child-parts-private.h"
+#include "pto-remote-child-private.h"
 
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-remote-child-parts-private.h"
 #include "pto-text-private.h"
 
 #include <errno.h>
