@@ -96,9 +96,9 @@ void pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *c
 
 /* --- pto-remote-child-task.c --- */
 
-/* TASK: its status, and then failure; or an error. */
-guint32 pto_remote_child_run_task (PtoRemoteChild *self, const struct pto_call *call,
-                                   struct pto_failure *failure, GError **error);
+/* TASK and TASKS: a status and then failure, of the first that has failed. */
+guint32 pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
+                                    struct pto_failure *failure);
 
 /* --- pto-remote-child-record.c --- */
 

@@ -8,6 +8,7 @@
 
 #include "pto-error-private.h"
 #include "pto-exception-private.h"
+#include "pto-remote-pack-private.h"
 #include "pto-text-private.h"
 
 #include <string.h>
@@ -253,73 +254,148 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
   return TRUE;
 }
 
-static GVariant *
-make_piece_list (PtoRemoteChild *self, const GArray *pieces, gboolean were_put)
+/* --- a message of tasks --- */
+
+/* One of them. */
+typedef struct
 {
-  GVariantBuilder list;
+  struct pto_call call;
+  GArray *pieces;              /* NULL: it is not sent */
+  struct pto_failure *failure; /* NULL: it has not failed */
+  guint32 status;
+} Task;
 
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tttua(tay))"));
-  for (guint i = 0; i < pieces->len; i++)
-    {
-      const Piece *piece = &g_array_index (pieces, Piece, i);
-      PtoRemoteBlock *block = piece->block;
-
-      g_variant_builder_open (&list, G_VARIANT_TYPE ("(tttua(tay))"));
-      g_variant_builder_add (&list, "t", block != NULL ? block->number : 0);
-      g_variant_builder_add (&list, "t", block != NULL ? piece->begin - block->begin : 0);
-      g_variant_builder_add (&list, "t", piece->end - piece->begin);
-      g_variant_builder_add (&list, "u", piece->access);
-      g_variant_builder_open (&list, G_VARIANT_TYPE ("a(tay)"));
-      if (!were_put)
-        {
-          g_autoptr (GArray) missing = take_missing (self, piece);
-
-          for (guint s = 0; s < missing->len; s++)
-            {
-              const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
-
-              g_variant_builder_add (&list, "(t@ay)", span->begin - block->begin,
-                                     pto_remote_make_bytes ((gconstpointer) (guintptr) span->begin,
-                                                            span->end - span->begin));
-              pto_remote_directory_add (block, span->begin, span->end);
-            }
-        }
-      g_variant_builder_close (&list);
-      g_variant_builder_close (&list);
-    }
-  return g_variant_builder_end (&list);
+static void
+fail_task (Task *task, GError *error)
+{
+  task->failure = g_new0 (struct pto_failure, 1);
+  task->status = pto_failure_take_error (task->failure, error, TRUE);
 }
 
-static GVariant *
-make_tensor_list (const struct pto_args_view *args, const GArray *pieces)
+static void
+pack_piece (PtoRemoteChild *self, GByteArray *bytes, const Piece *piece, gboolean were_put)
 {
-  GVariantBuilder list;
+  PtoRemoteBlock *block = piece->block;
+  g_autoptr (GArray) missing = were_put ? NULL : take_missing (self, piece);
+  PtoRemoteRunPiece to = { .bytes = piece->end - piece->begin,
+                           .access = piece->access,
+                           .n_spans = missing != NULL ? missing->len : 0 };
 
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(utuau)"));
-  for (int i = 0; i < args->tensor_count; i++)
+  if (block != NULL)
     {
-      const struct pto_continuous_tensor *tensor = &args->tensors[i];
-      guint piece = find_piece (pieces, tensor->data);
-
-      g_variant_builder_add (&list, "(utu@au)", piece,
-                             tensor->data - g_array_index (pieces, Piece, piece).begin,
-                             tensor->dtype,
-                             g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, tensor->shapes,
-                                                        tensor->ndims, sizeof tensor->shapes[0]));
+      to.block = block->number;
+      to.offset = piece->begin - block->begin;
     }
-  return g_variant_builder_end (&list);
+  pto_remote_pack (bytes, &to, sizeof to);
+  for (guint i = 0; i < to.n_spans; i++)
+    {
+      const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, i);
+      PtoRemoteRunSpan from = { span->begin - block->begin, span->end - span->begin };
+
+      pto_remote_pack (bytes, &from, sizeof from);
+      pto_remote_pack (bytes, (gconstpointer) (guintptr) span->begin, from.bytes);
+      pto_remote_directory_add (block, span->begin, span->end);
+    }
 }
 
-static GVariant *
-make_config (const struct pto_call_config *config)
+static void
+pack_tensor (GByteArray *bytes, const struct pto_continuous_tensor *tensor, const GArray *pieces)
 {
-  gsize size = pto_wire_config_bytes (config);
-  gsize head = offsetof (struct pto_call_config, output_prefix);
+  guint piece = find_piece (pieces, tensor->data);
+  PtoRemoteRunTensor to = { .offset = tensor->data - g_array_index (pieces, Piece, piece).begin,
+                            .piece = piece,
+                            .dtype = tensor->dtype,
+                            .n_dims = tensor->ndims };
 
-  return g_variant_new ("(iiiiiii@ay)", config->block_dim, config->aicpu_thread_num,
-                        config->enable_l2_swimlane, config->enable_dump_tensor, config->enable_pmu,
-                        config->enable_dep_gen, config->enable_scope_stats,
-                        pto_remote_make_bytes (config->output_prefix, size - head));
+  G_STATIC_ASSERT (G_N_ELEMENTS (to.shape) == G_N_ELEMENTS (tensor->shapes));
+  memcpy (to.shape, tensor->shapes, sizeof to.shape);
+  pto_remote_pack (bytes, &to, sizeof to);
+}
+
+static void
+pack_task (PtoRemoteChild *self, GByteArray *bytes, const Task *task, guint64 id, gboolean were_put)
+{
+  const struct pto_call *call = &task->call;
+  const struct pto_args_view *args = &call->args;
+  const guint8 *digest = g_hash_table_lookup (self->digests, call->digest);
+  PtoRemoteRunTask to = { .id = id,
+                          .config_bytes = pto_wire_config_bytes (call->config),
+                          .n_pieces = task->pieces->len,
+                          .n_tensors = (guint32) args->tensor_count,
+                          .n_scalars = (guint32) args->scalar_count,
+                          .n_kinds = call->kinds != NULL ? (guint32) args->scalar_count : 0 };
+
+  memcpy (to.digest, digest != NULL ? digest : call->digest, sizeof to.digest);
+  pto_remote_pack (bytes, &to, sizeof to);
+  pto_remote_pack (bytes, call->config, to.config_bytes);
+  for (guint i = 0; i < to.n_pieces; i++)
+    pack_piece (self, bytes, &g_array_index (task->pieces, Piece, i), were_put);
+  for (guint i = 0; i < to.n_tensors; i++)
+    pack_tensor (bytes, &args->tensors[i], task->pieces);
+  pto_remote_pack (bytes, args->scalars, to.n_scalars * sizeof args->scalars[0]);
+  pto_remote_pack (bytes, call->kinds, to.n_kinds);
+}
+
+/* Bytes that travel with it, there and back. */
+static guint64
+count_travelling (const Task *task, guint64 *missing)
+{
+  guint64 written = 0;
+
+  *missing = 0;
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+
+      *missing += count_missing (piece);
+      if ((piece->access & PTO_WIRE_WRITE) != 0)
+        written += piece->end - piece->begin;
+    }
+  return *missing + written;
+}
+
+/* What has become of them; NULL: none has begun there. One that is too large for a message goes
+ * alone, behind its contents. */
+static GVariant *
+ask_to_run (PtoRemoteChild *self, const struct pto_call *call, const Task *tasks, guint n,
+            GError **error)
+{
+  g_autoptr (GArray) dropped = NULL;
+  g_autoptr (GPtrArray) begun = NULL;
+  GByteArray *bytes;
+  PtoRemoteRunHead head = { .n_tasks = n };
+  guint64 id = 0;
+  guint64 missing;
+  gboolean are_put = FALSE;
+
+  head.record = pto_call_record (call, &id);
+  count_travelling (&tasks[0], &missing);
+  if (missing > PTO_REMOTE_INLINE_BYTES)
+    {
+      are_put = TRUE;
+      if (!put_pieces (self, call, tasks[0].pieces, error))
+        return NULL;
+    }
+  dropped = pto_remote_directory_steal_dropped (self->directory);
+  begun = pto_remote_directory_steal_begun (self->directory);
+  head.n_dropped = dropped->len;
+  head.n_begun = begun->len;
+  bytes = g_byte_array_sized_new (1024);
+  pto_remote_pack (bytes, &head, sizeof head);
+  pto_remote_pack (bytes, dropped->data, dropped->len * sizeof (guint64));
+  for (guint i = 0; i < begun->len; i++)
+    {
+      const PtoRemoteBlock *block = g_ptr_array_index (begun, i);
+      PtoRemoteRunBlock to = { block->number, block->end - block->begin };
+
+      pto_remote_pack (bytes, &to, sizeof to);
+    }
+  for (guint i = 0; i < n; i++)
+    pack_task (self, bytes, &tasks[i], id, are_put);
+  return pto_remote_child_call (
+      self, call, "Run",
+      g_variant_new ("(@ay)", pto_remote_take_bytes (g_byte_array_free_to_bytes (bytes))), "(ay)",
+      error);
 }
 
 static gboolean
@@ -366,176 +442,247 @@ fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block, guint64
   return TRUE;
 }
 
-/* Just what its tensors say, for somebody else may write what lies between. */
+/* Just what its tensors say, for somebody else may write what lies between. written: of each piece
+ * that is, what it is now; NULL: it is fetched. */
 static gboolean
-take_written (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces,
-              GVariant *written, GError **error)
+take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GError **error)
 {
-  const struct pto_args_view *args = &call->args;
-  gsize n_written = g_variant_n_children (written);
+  const struct pto_args_view *args = &task->call.args;
 
   for (int i = 0; i < args->tensor_count; i++)
     {
       const struct pto_continuous_tensor *tensor = &args->tensors[i];
-      guint number = find_piece (pieces, tensor->data);
-      const Piece *piece = &g_array_index (pieces, Piece, number);
-      guint64 offset = tensor->data - piece->begin;
+      guint number = find_piece (task->pieces, tensor->data);
+      const Piece *piece = &g_array_index (task->pieces, Piece, number);
       guint64 bytes = get_bytes (tensor);
-      g_autoptr (GVariant) contents = NULL;
-      const guint8 *data;
-      gsize size;
 
       if ((tensor->access & PTO_WIRE_WRITE) == 0 || bytes == 0)
         continue;
       pto_remote_child_count (&self->traffic->received, bytes);
-      if (n_written == 0)
-        {
-          if (!fetch (self, call, piece->block->number, tensor->data - piece->block->begin,
-                      tensor->data, bytes, error))
-            return FALSE;
-          continue;
-        }
-      if (number < n_written)
-        contents = g_variant_get_child_value (written, number);
-      data = contents != NULL ? g_variant_get_fixed_array (contents, &size, 1) : NULL;
-      if (data == NULL || size != piece->end - piece->begin)
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                               _ ("the remote worker has not given what was written"));
-          return FALSE;
-        }
-      memcpy ((gpointer) (guintptr) tensor->data, data + offset, bytes);
+      if (written != NULL)
+        memcpy ((gpointer) (guintptr) tensor->data, written[number] + (tensor->data - piece->begin),
+                bytes);
+      else if (!fetch (self, &task->call, piece->block->number, tensor->data - piece->block->begin,
+                       tensor->data, bytes, error))
+        return FALSE;
     }
   return TRUE;
+}
+
+/* The same, out of a reply. */
+static gboolean
+read_written (PtoRemoteChild *self, const Task *task, const PtoRemoteDone *done,
+              PtoRemoteReader *reader, GError **error)
+{
+  g_autofree const guint8 **written = NULL;
+
+  if (!done->has_written)
+    return take_written (self, task, NULL, error);
+  written = g_new0 (const guint8 *, task->pieces->len + 1);
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+
+      if ((piece->access & PTO_WIRE_WRITE) != 0)
+        written[i] = pto_remote_read (reader, piece->end - piece->begin, 1);
+    }
+  if (!reader->is_bad)
+    return take_written (self, task, written, error);
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                       _ ("the remote worker has not given what was written"));
+  return FALSE;
 }
 
 /* Only words: with contents a language makes an exception anew, and runs what they name. The other
  * end should have kept them, but it is another machine. */
 static void
-take_detail (GVariant *detail, struct pto_failure *failure)
+take_detail (const guint8 *data, gsize size, struct pto_failure *failure)
 {
-  gsize size;
-  const guint8 *data = g_variant_get_fixed_array (detail, &size, 1);
-  g_autoptr (PtoException) exception = pto_exception_unpack (data, size);
+  g_autoptr (PtoException) exception = size > 0 ? pto_exception_unpack (data, size) : NULL;
 
   if (exception != NULL)
     failure->detail_bytes
         = (guint32) pto_exception_pack (exception, FALSE, failure->detail, sizeof failure->detail);
 }
 
-/* 0, or its status, and failure. */
-static guint32
-take_completion (GVariant *reply, struct pto_failure *failure)
+static char *
+read_text (PtoRemoteReader *reader, guint32 bytes)
 {
-  g_autoptr (GVariant) detail = NULL;
-  const char *domain;
-  const char *text;
-  guint32 status;
-  gint32 code;
+  const char *text = pto_remote_read (reader, bytes, 1);
 
-  g_variant_get (reply, "(u(i&s&s@ay)@aay)", &status, &code, &domain, &text, &detail, NULL);
-  if (status == 0)
-    return 0;
-  pto_failure_set (failure, code, *domain != '\0' ? domain : NULL, "%s", text);
-  take_detail (detail, failure);
-  return status;
+  return g_utf8_make_valid (text != NULL ? text : "", text != NULL ? (gssize) bytes : 0);
 }
 
-/* --- a task --- */
-
-/* Its completion; NULL: it has not begun there. */
-static GVariant *
-ask_to_run (PtoRemoteChild *self, const struct pto_call *call, GArray *pieces, GError **error)
+/* What has become of one. */
+static void
+take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, guint64 *busy)
 {
-  const struct pto_args_view *args = &call->args;
-  const guint8 *digest = g_hash_table_lookup (self->digests, call->digest);
-  gboolean are_put;
-  guint64 missing = 0;
-  guint64 id;
-  guint32 record = pto_call_record (call, &id);
-  GVariant *dropped, *begun, *list;
+  PtoRemoteDone done;
+  g_autofree char *domain = NULL;
+  g_autofree char *text = NULL;
+  const guint8 *detail;
+  GError *error = NULL;
 
-  use_blocks (self, pieces);
-  for (guint i = 0; i < pieces->len; i++)
-    missing += count_missing (&g_array_index (pieces, Piece, i));
-  are_put = missing > PTO_REMOTE_INLINE_BYTES;
-  if (are_put && !put_pieces (self, call, pieces, error))
-    return NULL;
-  dropped = make_dropped (self);
-  begun = make_begun (self);
-  list = make_piece_list (self, pieces, are_put);
-  return pto_remote_child_call (
-      self, call, "Run",
-      g_variant_new (
-          "(@at@a(tt)@ay@(iiiiiiiay)@a(tttua(tay))@a(utuau)@at@ayut)", dropped, begun,
-          pto_remote_make_bytes (digest != NULL ? digest : call->digest, PTO_DIGEST_SIZE),
-          make_config (call->config), list, make_tensor_list (args, pieces),
-          g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, args->scalars,
-                                     (gsize) args->scalar_count, sizeof args->scalars[0]),
-          pto_remote_make_bytes (call->kinds, call->kinds != NULL ? (gsize) args->scalar_count : 0),
-          record, id),
-      "(u(issay)aay)", error);
-}
-
-/* What the other end has of a task that has not begun, nobody knows. When it had no room, what is
- * kept there makes some, once. */
-static GVariant *
-ask_with_room (PtoRemoteChild *self, const struct pto_call *call, GArray *pieces, GError **error)
-{
-  for (gboolean again = FALSE;; again = TRUE)
+  pto_remote_read_one (reader, &done);
+  domain = read_text (reader, done.domain_bytes);
+  text = read_text (reader, done.text_bytes);
+  detail = pto_remote_read (reader, done.detail_bytes, 1);
+  *busy += done.busy;
+  if (reader->is_bad)
+    g_set_error_literal (&error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                         _ ("the remote worker has not said what became of a task"));
+  else if (done.status == 0)
+    read_written (self, task, &done, reader, &error);
+  else
     {
-      g_autoptr (GError) refused = NULL;
-      GVariant *reply = ask_to_run (self, call, pieces, &refused);
+      task->failure = g_new0 (struct pto_failure, 1);
+      task->status = done.status;
+      pto_failure_set (task->failure, done.code, *domain != '\0' ? domain : NULL, "%s", text);
+      take_detail (detail, done.detail_bytes, task->failure);
+    }
+  if (error != NULL)
+    fail_task (task, error);
+  let_go_of_blocks (self, task->pieces, task->status == 0);
+}
 
-      if (reply != NULL)
-        return reply;
-      for (guint i = 0; i < pieces->len; i++)
+/* What the other end has of tasks that have not begun, nobody knows. When it had no room, what is
+ * kept there makes some, once, and each of them has it alone. */
+static void
+run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n,
+              gboolean again, guint64 *busy)
+{
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (GVariant) reply = ask_to_run (self, call, tasks, n, &refused);
+  g_autoptr (GVariant) bytes = NULL;
+  PtoRemoteReader reader = { 0 };
+
+  if (reply != NULL)
+    {
+      bytes = g_variant_get_child_value (reply, 0);
+      reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
+      for (guint i = 0; i < n; i++)
+        take_done (self, &tasks[i], &reader, busy);
+      return;
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      for (guint p = 0; p < tasks[i].pieces->len; p++)
         {
-          const Piece *piece = &g_array_index (pieces, Piece, i);
+          const Piece *piece = &g_array_index (tasks[i].pieces, Piece, p);
 
           pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
         }
-      let_go_of_blocks (self, pieces, FALSE);
-      pto_remote_directory_drop_all (self->directory);
-      if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
-        {
-          g_propagate_error (error, g_steal_pointer (&refused));
-          return NULL;
-        }
+      let_go_of_blocks (self, tasks[i].pieces, FALSE);
     }
+  pto_remote_directory_drop_all (self->directory);
+  for (guint i = 0; i < n; i++)
+    if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
+      fail_task (&tasks[i], g_error_copy (refused));
+    else
+      {
+        use_blocks (self, tasks[i].pieces);
+        run_together (self, call, &tasks[i], 1, n == 1, busy);
+      }
+}
+
+/* Why it is not sent. */
+static gboolean
+check_task (PtoRemoteChild *self, const Task *task, GError **error)
+{
+  const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
+
+  if (refused == NULL)
+    return check_args (self, &task->call.args, error);
+  g_propagate_error (error, g_error_copy (refused));
+  return FALSE;
+}
+
+/* In messages of a size. Those that are not sent have failed by now, and lie between. */
+static void
+run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+{
+  guint first = 0;
+  guint64 travelling = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 missing;
+      guint64 more;
+
+      use_blocks (self, tasks[i].pieces);
+      more = count_travelling (&tasks[i], &missing);
+      if (i > first && travelling + more > PTO_REMOTE_INLINE_BYTES)
+        {
+          run_together (self, call, &tasks[first], i - first, FALSE, busy);
+          first = i;
+          travelling = 0;
+        }
+      travelling += more;
+    }
+  if (n > first)
+    run_together (self, call, &tasks[first], n - first, FALSE, busy);
+}
+
+/* One request may bring several: they do not depend on each other. */
+static GArray *
+list_tasks (const struct pto_call *call)
+{
+  GArray *tasks = g_array_new (FALSE, TRUE, sizeof (Task));
+  guint64 at = 0;
+  Task task = { .call = *call };
+
+  if (call->request == PTO_REQUEST_TASK)
+    g_array_append_val (tasks, task);
+  else
+    while (pto_call_next_task (call, &at, &task.call))
+      g_array_append_val (tasks, task);
+  return tasks;
 }
 
 guint32
-pto_remote_child_run_task (PtoRemoteChild *self, const struct pto_call *call,
-                           struct pto_failure *failure, GError **error)
+pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
+                            struct pto_failure *failure)
 {
-  const GError *refused = g_hash_table_lookup (self->refused, call->digest);
-  g_autoptr (GArray) pieces = NULL;
-  g_autoptr (GVariant) reply = NULL;
-  guint64 id;
+  g_autoptr (GArray) tasks = list_tasks (call);
+  g_autofree guint *numbers = g_new (guint, tasks->len + 1);
+  g_autoptr (GArray) sent = g_array_new (FALSE, TRUE, sizeof (Task));
+  guint64 id, busy = 0, failed = 0;
   guint32 record = pto_call_record (call, &id);
   guint32 status = 0;
-  gboolean came_back = FALSE;
 
   if (record != 0 && record != self->record)
     pto_remote_child_begin_record (self, record);
-  if (refused != NULL)
-    {
-      g_propagate_error (error, g_error_copy (refused));
-      return 0;
-    }
-  if (!check_args (self, &call->args, error))
-    return 0;
   read_writes (self);
-  pieces = make_pieces (&call->args);
-  reply = ask_with_room (self, call, pieces, error);
-  if (reply != NULL)
+  for (guint i = 0; i < tasks->len; i++)
     {
-      g_autoptr (GVariant) written = g_variant_get_child_value (reply, 2);
+      Task *task = &g_array_index (tasks, Task, i);
+      GError *error = NULL;
 
-      status = take_completion (reply, failure);
-      came_back = status == 0 && take_written (self, call, pieces, written, error);
+      if (!check_task (self, task, &error))
+        {
+          fail_task (task, error);
+          continue;
+        }
+      task->pieces = make_pieces (&task->call.args);
+      numbers[sent->len] = i;
+      g_array_append_val (sent, *task);
     }
-  let_go_of_blocks (self, pieces, came_back);
+  run_all (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
+  for (guint i = 0; i < sent->len; i++)
+    g_array_index (tasks, Task, numbers[i]) = g_array_index (sent, Task, i);
+  for (guint i = tasks->len; i-- > 0;)
+    {
+      Task *task = &g_array_index (tasks, Task, i);
+
+      if (task->status != 0)
+        {
+          failed |= G_GUINT64_CONSTANT (1) << i;
+          status = task->status;
+          pto_failure_copy (failure, task->failure);
+        }
+      g_clear_pointer (&task->pieces, g_array_unref);
+      g_clear_pointer (&task->failure, g_free);
+    }
+  pto_call_tell_tasks (call, failed, busy);
   return status;
 }

@@ -396,7 +396,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
         disconnect (self);
       break;
     case PTO_REQUEST_TASK:
-      status = pto_remote_child_run_task (self, call, failure, &error);
+    case PTO_REQUEST_TASKS:
+      status = pto_remote_child_run_tasks (self, call, failure);
       break;
     case PTO_REQUEST_REGISTER:
       pto_remote_child_register (self, call, &error);

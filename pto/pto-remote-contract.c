@@ -49,23 +49,10 @@ static const char contract[]
       "<method name='Put'><arg direction='in' name='block' type='t'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
       "</method>"
-      /* A task. dropped, begun: as of Begin; config: as CallConfig has it, then its texts; pieces:
-       * block, offset in it, bytes, enum pto_wire_access, and contents (offset in the block, bytes)
-       * of what is not there yet; what is not read begins as zeros; tensors: piece, offset in it,
-       * DataType, shape. The reply is its completion: 0 or
-       * a status, then code, domain, text and detail of the failure; and, of all pieces that are
-       * written, the contents, unless they are too many. record: which recorded run of its parent
-       * it is of, and how much of it is recorded (PTO_RECORD()), or 0; id: of the task there. */
-      "<method name='Run'><arg direction='in' name='dropped' type='at'/>"
-      "<arg direction='in' name='begun' type='a(tt)'/><arg direction='in' name='digest' type='ay'/>"
-      "<arg direction='in' name='config' type='(iiiiiiiay)'/>"
-      "<arg direction='in' name='pieces' type='a(tttua(tay))'/>"
-      "<arg direction='in' name='tensors' type='a(utuau)'/>"
-      "<arg direction='in' name='scalars' type='at'/><arg direction='in' name='kinds' type='ay'/>"
-      "<arg direction='in' name='record' type='u'/><arg direction='in' name='id' type='t'/>"
-      "<arg direction='out' name='status' type='u'/>"
-      "<arg direction='out' name='failure' type='(issay)'/>"
-      "<arg direction='out' name='written' type='aay'/></method>"
+      /* Tasks that do not depend on each other, one after the other, and what became of them
+       * (pto-remote-pack-private.h): with blocks that are dropped and begun before, as of Begin. */
+      "<method name='Run'><arg direction='in' name='tasks' type='ay'/>"
+      "<arg direction='out' name='done' type='ay'/></method>"
       /* What is there: it follows the reply, which says how many bytes it is. */
       "<method name='Get'><arg direction='in' name='block' type='t'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"

@@ -9,6 +9,7 @@
 #include "process/arena.h"
 
 #include "pto-error-private.h"
+#include "pto-remote-pack-private.h"
 #include "pto-text-private.h"
 
 #include <string.h>
@@ -58,31 +59,38 @@ begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **
   return TRUE;
 }
 
-gboolean
-pto_remote_session_change_blocks (PtoRemoteSession *session, GVariant *body, GError **error)
+/* What is to be dropped and is not there was never begun, since there was no room. All are begun,
+ * or none. */
+static gboolean
+change_blocks (PtoRemoteSession *session, const guint64 *dropped, gsize n_dropped,
+               const PtoRemoteRunBlock *begun, gsize n_begun, GError **error)
 {
-  g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
-  g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
-  gsize n;
-  const guint64 *numbers = g_variant_get_fixed_array (dropped, &n, sizeof *numbers);
-  guint64 number, bytes;
-
-  for (gsize i = 0; i < n; i++)
-    g_hash_table_remove (session->blocks, &numbers[i]);
-  n = g_variant_n_children (begun);
-  for (gsize i = 0; i < n; i++)
+  for (gsize i = 0; i < n_dropped; i++)
+    g_hash_table_remove (session->blocks, &dropped[i]);
+  for (gsize i = 0; i < n_begun; i++)
     {
-      g_variant_get_child (begun, i, "(tt)", &number, &bytes);
-      if (begin_block (session, number, bytes, error))
+      if (begin_block (session, begun[i].number, begun[i].bytes, error))
         continue;
       while (i-- > 0)
-        {
-          g_variant_get_child (begun, i, "(tt)", &number, NULL);
-          g_hash_table_remove (session->blocks, &number);
-        }
+        g_hash_table_remove (session->blocks, &begun[i].number);
       return FALSE;
     }
   return TRUE;
+}
+
+gboolean
+pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error)
+{
+  g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
+  g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
+  gsize n_dropped, n_begun;
+  const guint64 *numbers = g_variant_get_fixed_array (dropped, &n_dropped, sizeof *numbers);
+  const PtoRemoteRunBlock *blocks
+      = g_variant_get_fixed_array (begun, &n_begun, sizeof (PtoRemoteRunBlock));
+
+  /* What was put for a task that never came is not in the way of the next. */
+  g_clear_error (&session->unheard);
+  return change_blocks (session, numbers, n_dropped, blocks, n_begun, error);
 }
 
 /* Where those bytes are; NULL: they are not there, or not so many. */
@@ -98,19 +106,6 @@ find_block (PtoRemoteSession *session, guint64 number, guint64 offset, guint64 b
                _ ("%" PRIu64 " bytes from %" PRIu64 " of memory number %" PRIu64 " are not there"),
                bytes, offset, number);
   return NULL;
-}
-
-static gboolean
-put_contents (PtoRemoteSession *session, guint64 number, guint64 offset, GVariant *contents,
-              GError **error)
-{
-  gsize size;
-  gconstpointer data = g_variant_get_fixed_array (contents, &size, 1);
-  const PtoRemoteMemory *block = find_block (session, number, offset, size, error);
-
-  if (block != NULL && size > 0)
-    memcpy ((gpointer) (guintptr) (block->address + offset), data, size);
-  return block != NULL;
 }
 
 gboolean
@@ -161,241 +156,259 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
 
 /* --- tasks --- */
 
-/* One Run, as the child has it. */
+/* A part of a block, as a task has it. */
 typedef struct
 {
+  guint64 bytes;
+  guint64 address; /* 0: of no bytes */
+  guint32 access;
+} Piece;
+
+/* One of a Run, as the child has it. */
+typedef struct
+{
+  PtoRemoteRunTask head;
   struct pto_call call;
   struct pto_call_config config;
-  GArray *tensors; /* struct pto_continuous_tensor */
-  GVariant *body;  /* and the parts of it that are pointed at */
-  GVariant *digest;
-  GVariant *scalars;
-  GVariant *kinds;
+  Piece *pieces;
+  struct pto_continuous_tensor *tensors;
 } Task;
 
-static void
-task_clear (Task *task)
+static gboolean
+fail_short (GError **error)
 {
-  g_clear_pointer (&task->tensors, g_array_unref);
-  g_clear_pointer (&task->digest, g_variant_unref);
-  g_clear_pointer (&task->scalars, g_variant_unref);
-  g_clear_pointer (&task->kinds, g_variant_unref);
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       _ ("a task of which only a part has arrived"));
+  return FALSE;
 }
 
-static gboolean
-take_config (Task *task, GError **error)
+static void
+take_config (Task *task, const struct pto_call_config *config)
 {
-  g_autoptr (GVariant) config = g_variant_get_child_value (task->body, 3);
-  g_autoptr (GVariant) texts = NULL;
-  gconstpointer data;
-  gsize size;
+  /* Its texts end in 0 twice. */
+  gsize size = MIN (task->head.config_bytes, sizeof task->config - 2);
 
-  g_variant_get (config, "(iiiiiii@ay)", &task->config.block_dim, &task->config.aicpu_thread_num,
-                 &task->config.enable_l2_swimlane, &task->config.enable_dump_tensor,
-                 &task->config.enable_pmu, &task->config.enable_dep_gen,
-                 &task->config.enable_scope_stats, &texts);
-  data = g_variant_get_fixed_array (texts, &size, 1);
-  /* They end in 0 twice. */
-  if (size > sizeof task->config.output_prefix - 2)
-    size = sizeof task->config.output_prefix - 2;
-  if (size > 0)
-    memcpy (task->config.output_prefix, data, size);
+  memset (&task->config, 0, sizeof task->config);
+  if (config != NULL)
+    memcpy (&task->config, config, size);
   task->call.config = &task->config;
-  return TRUE;
 }
 
 /* One piece of its memory, and what is in it. */
 static gboolean
-take_piece (PtoRemoteSession *session, GVariant *described, GError **error)
+take_piece (PtoRemoteSession *session, PtoRemoteReader *reader, Piece *piece, GError **error)
 {
-  g_autoptr (GVariant) spans = g_variant_get_child_value (described, 4);
-  guint64 number, offset;
-  PtoRemotePiece piece = { 0 };
+  PtoRemoteRunPiece from;
 
-  g_variant_get (described, "(tttu@a(tay))", &number, &offset, &piece.bytes, &piece.access, NULL);
-  if (piece.bytes > 0)
+  pto_remote_read_one (reader, &from);
+  piece->bytes = from.bytes;
+  piece->access = from.access;
+  piece->address = 0;
+  if (from.bytes > 0)
     {
-      const PtoRemoteMemory *block = find_block (session, number, offset, piece.bytes, error);
+      const PtoRemoteMemory *block
+          = find_block (session, from.block, from.offset, from.bytes, error);
 
       if (block == NULL)
         return FALSE;
-      piece.address = block->address + offset;
-      if ((piece.access & PTO_WIRE_READ) == 0)
-        memset ((gpointer) (guintptr) piece.address, 0, piece.bytes);
+      piece->address = block->address + from.offset;
+      if ((from.access & PTO_WIRE_READ) == 0)
+        memset ((gpointer) (guintptr) piece->address, 0, from.bytes);
     }
-  for (gsize i = 0; i < g_variant_n_children (spans); i++)
+  for (guint32 i = 0; i < from.n_spans && !reader->is_bad; i++)
     {
-      g_autoptr (GVariant) contents = NULL;
-      guint64 at;
+      PtoRemoteRunSpan span;
+      gconstpointer contents;
+      const PtoRemoteMemory *block;
 
-      g_variant_get_child (spans, i, "(t@ay)", &at, &contents);
-      if (!put_contents (session, number, at, contents, error))
+      pto_remote_read_one (reader, &span);
+      contents = pto_remote_read (reader, span.bytes, 1);
+      if (contents == NULL)
+        continue;
+      block = find_block (session, from.block, span.offset, span.bytes, error);
+      if (block == NULL)
         return FALSE;
+      memcpy ((gpointer) (guintptr) (block->address + span.offset), contents, span.bytes);
     }
-  g_array_append_val (session->pieces, piece);
-  return TRUE;
+  return !reader->is_bad || fail_short (error);
 }
 
 static gboolean
-take_pieces (PtoRemoteSession *session, Task *task, GError **error)
+take_tensor (const PtoRemoteRunTensor *from, guint number, const Task *task,
+             struct pto_continuous_tensor *to, GError **error)
 {
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 4);
-  gsize n = g_variant_n_children (list);
+  const Piece *piece = from->piece < task->head.n_pieces ? &task->pieces[from->piece] : NULL;
+  guint64 bytes = from->dtype < PTO_DTYPE_COUNT ? pto_dtype_size ((DataType) from->dtype) : 0;
 
-  g_array_set_size (session->pieces, 0);
-  if (session->unheard != NULL)
+  if (from->dtype >= PTO_DTYPE_COUNT || from->n_dims > G_N_ELEMENTS (to->shapes))
     {
-      g_propagate_error (error, g_steal_pointer (&session->unheard));
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u is no tensor"),
+                   number);
       return FALSE;
     }
-  if (!pto_remote_session_change_blocks (session, task->body, error))
-    return FALSE;
-  for (gsize i = 0; i < n; i++)
+  memset (to, 0, sizeof *to);
+  for (guint d = 0; d < from->n_dims; d++)
     {
-      g_autoptr (GVariant) described = g_variant_get_child_value (list, i);
-
-      if (!take_piece (session, described, error))
-        return FALSE;
+      to->shapes[d] = from->shape[d];
+      if (__builtin_mul_overflow (bytes, from->shape[d], &bytes))
+        bytes = G_MAXUINT64;
     }
+  if (piece == NULL || from->offset > piece->bytes || bytes > piece->bytes - from->offset)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
+                   bytes, from->offset, from->piece);
+      return FALSE;
+    }
+  to->ndims = from->n_dims;
+  to->dtype = from->dtype;
+  to->data = piece->address + from->offset;
+  to->access = piece->access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
   return TRUE;
 }
 
-/* NULL: it is not there, or not so long. */
-static const PtoRemotePiece *
-find_piece (PtoRemoteSession *session, guint32 number, guint64 offset, guint64 bytes,
-            GError **error)
-{
-  if (number < session->pieces->len)
-    {
-      const PtoRemotePiece *piece = &g_array_index (session->pieces, PtoRemotePiece, number);
-
-      if (offset <= piece->bytes && bytes <= piece->bytes - offset)
-        return piece;
-    }
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
-               bytes, offset, number);
-  return NULL;
-}
-
+/* The next one, whose memory is as it has to be. What is wrong with it ends the message: nobody
+ * knows where the next begins. */
 static gboolean
-take_tensors (PtoRemoteSession *session, Task *task, GError **error)
+take_task (PtoRemoteSession *session, PtoRemoteReader *reader, Task *task, GError **error)
 {
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 5);
-  gsize n = g_variant_n_children (list);
+  const PtoRemoteRunTensor *tensors;
 
-  task->tensors = g_array_new (FALSE, TRUE, sizeof (struct pto_continuous_tensor));
-  for (gsize i = 0; i < n; i++)
-    {
-      struct pto_continuous_tensor tensor = { 0 };
-      g_autoptr (GVariant) shape = NULL;
-      const guint32 *dims;
-      gsize n_dims;
-      guint32 number;
-      guint64 offset, bytes;
-      const PtoRemotePiece *piece;
-
-      g_variant_get_child (list, i, "(utu@au)", &number, &offset, &tensor.dtype, &shape);
-      dims = g_variant_get_fixed_array (shape, &n_dims, sizeof *dims);
-      bytes = tensor.dtype < PTO_DTYPE_COUNT ? pto_dtype_size ((DataType) tensor.dtype) : 0;
-      for (gsize d = 0; d < n_dims && bytes > 0; d++)
-        if (__builtin_mul_overflow (bytes, dims[d], &bytes))
-          bytes = G_MAXUINT64;
-      if (tensor.dtype >= PTO_DTYPE_COUNT || n_dims > G_N_ELEMENTS (tensor.shapes))
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %zu is no tensor"),
-                       i);
-          return FALSE;
-        }
-      piece = find_piece (session, number, offset, bytes, error);
-      if (piece == NULL)
-        return FALSE;
-      for (gsize d = 0; d < n_dims; d++)
-        tensor.shapes[d] = dims[d];
-      tensor.ndims = (guint32) n_dims;
-      tensor.data = piece->address + offset;
-      tensor.access = piece->access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
-      g_array_append_val (task->tensors, tensor);
-    }
-  return TRUE;
-}
-
-static gboolean
-take_task (PtoRemoteSession *session, Task *task, GError **error)
-{
-  gsize n_scalars, n_kinds;
-
-  task->call.request = PTO_REQUEST_TASK;
-  task->call.digest = pto_remote_session_get_digest (task->body, 2, &task->digest, error);
-  if (task->call.digest == NULL || !take_config (task, error) || !take_pieces (session, task, error)
-      || !take_tensors (session, task, error))
-    return FALSE;
-  task->scalars = g_variant_get_child_value (task->body, 6);
-  task->kinds = g_variant_get_child_value (task->body, 7);
-  task->call.args.scalars = g_variant_get_fixed_array (task->scalars, &n_scalars, sizeof (guint64));
-  task->call.kinds = g_variant_get_fixed_array (task->kinds, &n_kinds, 1);
-  if (n_kinds == 0)
-    task->call.kinds = NULL;
-  else if (n_kinds != n_scalars)
+  pto_remote_read_one (reader, &task->head);
+  take_config (task, pto_remote_read (reader, task->head.config_bytes, 1));
+  /* Each takes more in the message than here. */
+  if (reader->is_bad || task->head.n_pieces > reader->left / sizeof (PtoRemoteRunPiece))
+    return fail_short (error);
+  task->pieces = g_renew (Piece, task->pieces, task->head.n_pieces + 1);
+  for (guint i = 0; i < task->head.n_pieces; i++)
+    if (!take_piece (session, reader, &task->pieces[i], error))
+      return FALSE;
+  tensors = pto_remote_read (reader, task->head.n_tensors, sizeof *tensors);
+  task->call.args.scalars = pto_remote_read (reader, task->head.n_scalars, sizeof (guint64));
+  task->call.kinds = pto_remote_read (reader, task->head.n_kinds, 1);
+  if (reader->is_bad)
+    return fail_short (error);
+  if (task->head.n_kinds > 0 && task->head.n_kinds != task->head.n_scalars)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                            _ ("there are not as many kinds as scalars"));
       return FALSE;
     }
-  task->call.args.scalar_count = (int32_t) n_scalars;
-  task->call.args.tensors = (const struct pto_continuous_tensor *) task->tensors->data;
-  task->call.args.tensor_count = (int32_t) task->tensors->len;
+  task->tensors = g_renew (struct pto_continuous_tensor, task->tensors, task->head.n_tensors + 1);
+  for (guint i = 0; i < task->head.n_tensors; i++)
+    if (!take_tensor (&tensors[i], i, task, &task->tensors[i], error))
+      return FALSE;
+  task->call.request = PTO_REQUEST_TASK;
+  task->call.digest = task->head.digest;
+  task->call.args.tensors = task->tensors;
+  task->call.args.tensor_count = (int32_t) task->head.n_tensors;
+  task->call.args.scalar_count = (int32_t) task->head.n_scalars;
   return TRUE;
 }
 
-/* All pieces that are written, or none when they are too many for one message. */
-static GVariant *
-make_written (PtoRemoteSession *session)
+/* What has become of it, for the other end; written: how many bytes of contents the reply has. */
+static void
+pack_done (GByteArray *reply, const Task *task, guint32 status, const struct pto_failure *failure,
+           guint64 busy, guint64 *written)
 {
-  GVariantBuilder list;
-  guint64 total = 0;
+  PtoRemoteDone done = { .busy = busy, .status = status };
+  guint64 bytes = 0;
 
-  for (guint i = 0; i < session->pieces->len; i++)
-    if ((g_array_index (session->pieces, PtoRemotePiece, i).access & PTO_WIRE_WRITE) != 0)
-      total += g_array_index (session->pieces, PtoRemotePiece, i).bytes;
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("aay"));
-  for (guint i = 0; i < session->pieces->len && total <= PTO_REMOTE_INLINE_BYTES; i++)
+  for (guint i = 0; status == 0 && i < task->head.n_pieces; i++)
+    if ((task->pieces[i].access & PTO_WIRE_WRITE) != 0)
+      bytes += task->pieces[i].bytes;
+  done.has_written = status == 0 && *written + bytes <= PTO_REMOTE_INLINE_BYTES;
+  if (status != 0)
     {
-      const PtoRemotePiece *piece = &g_array_index (session->pieces, PtoRemotePiece, i);
-      gboolean is_written = (piece->access & PTO_WIRE_WRITE) != 0;
-
-      g_variant_builder_add_value (&list,
-                                   pto_remote_make_bytes ((gconstpointer) (guintptr) piece->address,
-                                                          is_written ? (gsize) piece->bytes : 0));
+      done.code = failure->code;
+      done.domain_bytes = (guint32) strlen (failure->domain);
+      done.text_bytes = failure->bytes;
+      done.detail_bytes = failure->detail_bytes;
     }
-  return g_variant_builder_end (&list);
+  pto_remote_pack (reply, &done, sizeof done);
+  pto_remote_pack (reply, failure->domain, done.domain_bytes);
+  pto_remote_pack (reply, failure->text, done.text_bytes);
+  pto_remote_pack (reply, failure->detail, done.detail_bytes);
+  if (!done.has_written)
+    return;
+  *written += bytes;
+  for (guint i = 0; i < task->head.n_pieces; i++)
+    if ((task->pieces[i].access & PTO_WIRE_WRITE) != 0)
+      pto_remote_pack (reply, (gconstpointer) (guintptr) task->pieces[i].address,
+                       task->pieces[i].bytes);
+}
+
+/* One after the other, each with its memory as it was sent: they do not depend on each other, but
+ * may write what another one reads. */
+static void
+run_one (PtoRemoteSession *session, Task *task, gboolean is_first, GByteArray *reply,
+         guint64 *written)
+{
+  struct pto_failure *failure = session->failure;
+  guint64 begin = pto_remote_get_time ();
+  guint32 status;
+
+  /* The first one knows by itself. */
+  if (!is_first && pto_call_is_cancelled (&task->call))
+    {
+      status = PTO_STATUS_CANCELLED;
+      pto_failure_set (failure, status, NULL, "%s", _ ("cancelled"));
+    }
+  else
+    status = pto_remote_session_serve_call (session, &task->call, failure);
+  pack_done (reply, task, status, failure, pto_remote_get_time () - begin, written);
+}
+
+/* The blocks that it needs, and its head. */
+static gboolean
+begin_run (PtoRemoteSession *session, PtoRemoteReader *reader, PtoRemoteRunHead *head,
+           GError **error)
+{
+  const guint64 *dropped;
+  const PtoRemoteRunBlock *begun;
+
+  pto_remote_read_one (reader, head);
+  dropped = pto_remote_read (reader, head->n_dropped, sizeof *dropped);
+  begun = pto_remote_read (reader, head->n_begun, sizeof *begun);
+  if (session->unheard != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&session->unheard));
+      return FALSE;
+    }
+  if (reader->is_bad)
+    return fail_short (error);
+  return change_blocks (session, dropped, head->n_dropped, begun, head->n_begun, error);
 }
 
 GVariant *
-pto_remote_session_run_task (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error)
 {
-  g_autofree struct pto_failure *failure = g_new0 (struct pto_failure, 1);
-  Task task = { .body = body };
-  GVariant *result = NULL;
-  guint32 status;
+  g_autoptr (GVariant) bytes = g_variant_get_child_value (body, 0);
+  PtoRemoteReader reader = { 0 };
+  PtoRemoteRunHead head;
+  GByteArray *reply;
+  Task task = { 0 };
+  guint64 written = 0;
+  gboolean ok;
 
-  if (take_task (session, &task, error))
+  reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
+  ok = begin_run (session, &reader, &head, error);
+  reply = g_byte_array_sized_new (256);
+  for (guint i = 0; ok && i < head.n_tasks; i++)
     {
-      guint32 record;
-      guint64 id;
-
-      g_variant_get_child (body, 8, "u", &record);
-      g_variant_get_child (body, 9, "t", &id);
-      pto_call_mailbox_set_record (session->mailbox, record, id);
-      status = pto_remote_session_serve_call (session, &task.call, failure);
-      result = g_variant_new ("(u(iss@ay)@aay)", status, failure->code,
-                              status != 0 ? failure->domain : "", status != 0 ? failure->text : "",
-                              pto_remote_make_bytes (failure->detail, failure->detail_bytes),
-                              status == 0 ? make_written (session)
-                                          : g_variant_new_array (G_VARIANT_TYPE ("ay"), NULL, 0));
+      ok = take_task (session, &reader, &task, error);
+      if (!ok)
+        break;
+      task.call.mailbox = session->mailbox;
+      pto_call_mailbox_set_record (session->mailbox, head.record, task.head.id);
+      run_one (session, &task, i == 0, reply, &written);
     }
-  task_clear (&task);
-  return result;
+  g_free (task.pieces);
+  g_free (task.tensors);
+  if (ok)
+    return g_variant_new ("(@ay)", pto_remote_take_bytes (g_byte_array_free_to_bytes (reply)));
+  g_byte_array_unref (reply);
+  return NULL;
 }
 
 GVariant *

@@ -133,13 +133,9 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
   gboolean goes_on = TRUE;
 
   if (strcmp (member, "Run") == 0)
-    result = pto_remote_session_run_task (session, body, &error);
+    result = pto_remote_session_run_tasks (session, body, &error);
   else if (strcmp (member, "Begin") == 0)
-    {
-      /* What was put for a task that never came is not in the way of the next. */
-      g_clear_error (&session->unheard);
-      pto_remote_session_change_blocks (session, body, &error);
-    }
+    pto_remote_session_begin (session, body, &error);
   else if (strcmp (member, "Get") == 0)
     is_answered = pto_remote_session_send_contents (session, message, &error);
   else if (strcmp (member, "Trace") == 0)
@@ -452,7 +448,7 @@ static void
 session_free (PtoRemoteSession *session)
 {
   g_hash_table_unref (session->blocks);
-  g_array_unref (session->pieces);
+  g_free (session->failure);
   g_byte_array_unref (session->contents);
   g_clear_pointer (&session->record, g_byte_array_unref);
   g_clear_error (&session->unheard);
@@ -508,7 +504,7 @@ pto_remote_serve (GError **error)
   session->mailbox = pto_call_mailbox_new ();
   session->blocks
       = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_remote_session_block_free);
-  session->pieces = g_array_new (FALSE, FALSE, sizeof (PtoRemotePiece));
+  session->failure = g_new0 (struct pto_failure, 1);
   session->contents = g_byte_array_new ();
   g_mutex_init (&session->lock);
   g_cond_init (&session->changed);

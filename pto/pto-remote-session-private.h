@@ -27,14 +27,6 @@ typedef struct
   guint64 address; /* 0: of no bytes */
 } PtoRemoteMemory;
 
-/* A part of one, as a task has it. */
-typedef struct
-{
-  guint64 bytes;
-  guint64 address; /* 0: of no bytes */
-  guint32 access;
-} PtoRemotePiece;
-
 typedef struct
 {
   PtoRemoteStream *stream;     /* read by the reader, written by both */
@@ -44,9 +36,9 @@ typedef struct
   PtoWorker *worker;
   PtoChild *child;
   struct pto_server server;
-  GHashTable *blocks; /* by their numbers */
-  GArray *pieces;     /* PtoRemotePiece, of the task */
-  GError *unheard;    /* of what was put for the next: the first, as these have no reply */
+  GHashTable *blocks;          /* by their numbers */
+  struct pto_failure *failure; /* of the task that was run last, or nothing */
+  GError *unheard;             /* of what was put for the next: the first, as these have no reply */
   gboolean has_arena;
   GByteArray *contents; /* of which parts have come */
   GByteArray *record;   /* of which parts are fetched; or NULL */
@@ -82,10 +74,7 @@ gboolean pto_remote_session_unregister (PtoRemoteSession *session, GVariant *bod
 /* --- pto-remote-serve-task.c: Begin, Put, Get, Run, Trace --- */
 
 void pto_remote_session_block_free (gpointer block);
-/* What the first two arguments of Begin and Run say. What is to be dropped and is not there was
- * never begun, since there was no room. */
-gboolean pto_remote_session_change_blocks (PtoRemoteSession *session, GVariant *body,
-                                           GError **error);
+gboolean pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error);
 /* By the reader, while nothing is served: the memory is that of who serves. FALSE: the connection
  * is lost, or it is not known any more where a message begins; refused: what is wrong is told. */
 gboolean pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError **refused,
@@ -93,7 +82,7 @@ gboolean pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body
 /* Answers by itself. */
 gboolean pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *message,
                                            GError **error);
-GVariant *pto_remote_session_run_task (PtoRemoteSession *session, GVariant *body, GError **error);
+GVariant *pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error);
 GVariant *pto_remote_session_tell_record (PtoRemoteSession *session, GVariant *body,
                                           GError **error);
 

@@ -31,7 +31,7 @@ G_BEGIN_DECLS
 
 #define PTO_REMOTE_INTERFACE "org.libpto.Remote1"
 /* What the two ends have to agree on in Hello. */
-#define PTO_REMOTE_PROTOCOL 3u
+#define PTO_REMOTE_PROTOCOL 4u
 /* Contents of a task's tensors up to this size, all together, travel in its call. More of them
  * follow messages that say how many bytes there are, as they lie in memory: to the task in parts
  * of no more than this size, so that it can be left off between two of them. */
@@ -51,6 +51,16 @@ static inline GVariant *
 pto_remote_make_bytes (gconstpointer data, gsize size)
 {
   return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, data, size, 1);
+}
+
+/* The same; takes the bytes. */
+static inline GVariant *
+pto_remote_take_bytes (GBytes *bytes)
+{
+  GVariant *value = g_variant_new_from_bytes (G_VARIANT_TYPE ("ay"), bytes, TRUE);
+
+  g_bytes_unref (bytes);
+  return value;
 }
 
 /* Of CLOCK_MONOTONIC, by which all of a machine tell when a run began; ns. */

@@ -1028,15 +1028,49 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   ring (engine, rung & ~(UINT64_C (1) << places->index));
 }
 
+/* Without a switch to another actor of this carrier: whoever has the lock runs on another thread.
+ */
+static void
+lock_here (struct pto_engine *engine)
+{
+  while (pto_exchange_acquire (&engine->line.lock, 1) != 0)
+    sched_yield ();
+}
+
+struct pto_slot *
+pto_place_take_named (struct pto_engine *engine, struct pto_berth *berth,
+                      bool (*fits) (void *data, const struct pto_slot *slot), void *data)
+{
+  struct pto_slot *slot = NULL;
+  uint64_t rung = 0;
+
+  lock_here (engine);
+  if (berth->first != NULL)
+    {
+      struct pto_party *party = party_of (berth->first);
+
+      /* Who does not run is for pto_place_look() to tell. */
+      if (party->lane == PTO_LANE_NONE && party->n_members == 1 && party->parts.n_blocks == 1
+          && party->n_kept == 0 && pto_load_relaxed (&party->slot->poison) == PTO_TASK_NONE
+          && !pto_engine_has_failed (engine) && fits (data, party->slot))
+        {
+          slot = party->slot;
+          party->parts.next++;
+          leave_line (engine, party, &rung);
+        }
+    }
+  unlock (engine);
+  ring (engine, rung & ~(UINT64_C (1) << berth->of->index));
+  return slot;
+}
+
 void
 pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth)
 {
   struct pto_party_member *keeper;
 
-  /* Whoever has the lock runs on another thread. No switch to another actor of this carrier: the
-   * scheduler must not give the place to anybody before it is taken. */
-  while (pto_exchange_acquire (&engine->line.lock, 1) != 0)
-    sched_yield ();
+  /* The scheduler must not give the place to anybody before it is taken. */
+  lock_here (engine);
   keeper = berth->keeper;
   if (keeper != NULL)
     {

@@ -147,6 +147,16 @@ pto_engine_has_ready (struct pto_engine *engine, uint32_t queue)
   return pto_engine_has_urgent (engine, queue, 0);
 }
 
+uint64_t
+pto_engine_count_ready (const struct pto_engine *engine, uint32_t queue)
+{
+  uint64_t n = 0;
+
+  for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+    n += pto_ready_queue_count (&engine->ready[queue][shard]);
+  return n;
+}
+
 bool
 pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priority)
 {

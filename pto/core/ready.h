@@ -22,6 +22,8 @@ uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32
                                struct pto_slot **slots, uint32_t max);
 /* Is there something to pop, in any shard? */
 bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
+/* How many there are, about, but for those of a priority. */
+uint64_t pto_engine_count_ready (const struct pto_engine *engine, uint32_t queue);
 /* Does a task of a higher priority than that one wait for a place of that kind? */
 bool pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priority);
 /* With an order, which has tasks with nothing else to wait for, and nothing goes on: the next of

@@ -640,6 +640,48 @@ pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
   return ran;
 }
 
+struct pto_slot *
+pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
+                         bool (*fits) (void *data, const struct pto_slot *slot), void *data)
+{
+  struct pto_scheduler *scheduler = endpoint->scheduler;
+  struct pto_engine *engine = scheduler->engine;
+  struct pto_slot *slot = endpoint->running;
+  uint32_t n_places = engine->line.n_left[endpoint->queue];
+  bool failed;
+
+  /* Of a group the others wait for each other. */
+  if ((pto_slot_has_parts (slot)
+       && (slot->queue != PTO_QUEUE_LINE || slot->party->n_members * slot->parts->n_blocks > 1))
+      || endpoint->away || pto_engine_has_failed (engine)
+      || pto_load_relaxed (&engine->priorities) != 0)
+    return NULL;
+  if (pto_load_relaxed (&scheduler->words.called) != 0)
+    {
+      slot = pto_place_take_named (engine, &scheduler->places.berths[endpoint->index], fits, data);
+      if (slot == NULL)
+        return NULL;
+      /* As granted. */
+      endpoint->member = 0;
+      endpoint->block = 0;
+      endpoint->n_blocks = 1;
+    }
+  else
+    {
+      if (n_places == 0 || n * (n_places - 1) >= pto_engine_count_ready (engine, endpoint->queue)
+          || pto_engine_pop_ready (engine, endpoint->queue, scheduler->config.index, &slot, 1) == 0)
+        return NULL;
+      if (pto_slot_has_parts (slot) || passes_by (scheduler, slot, &failed) || !fits (data, slot))
+        {
+          push (scheduler, slot);
+          return NULL;
+        }
+    }
+  pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
+  pto_charge (engine->exec, scheduler->config.dispatch_cost);
+  return slot;
+}
+
 /* An endpoint that is far away has ended a task: can it be given one from its queue, before what
  * followed from that is known? Only the plain case: all others take their turn in dispatch(). */
 static bool
@@ -665,6 +707,21 @@ refill (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, const st
   return true;
 }
 
+/* What an endpoint was given besides has ended, too. */
+static __attribute__ ((noinline)) void
+finish_others (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
+               struct pto_slot *const *others, const struct pto_outcome *outcome)
+{
+  for (uint32_t i = 0; i < outcome->n_others; i++)
+    {
+      struct pto_outcome other = { .failed = (outcome->others_failed >> i & 1) != 0 };
+
+      /* A plain task and one that names the place may be together. */
+      endpoint->n_blocks = 1;
+      hand_out (scheduler, finish (scheduler, endpoint, others[i], &other));
+    }
+}
+
 /* Phase 1: endpoints that have signalled. */
 static void
 collect (struct pto_scheduler *scheduler)
@@ -684,14 +741,20 @@ collect (struct pto_scheduler *scheduler)
           {
             struct pto_slot *slot = endpoint->running;
             struct pto_slot *next;
+            struct pto_slot *others[PTO_TOGETHER_MAX];
 
+            /* What it is given next has others of its own. */
+            for (uint32_t i = 0; i < outcome.n_others; i++)
+              others[i] = outcome.others[i];
             if (!outcome.failed && refill (scheduler, endpoint, slot))
               {
+                finish_others (scheduler, endpoint, others, &outcome);
                 hand_out (scheduler, finish (scheduler, endpoint, slot, &outcome));
                 continue;
               }
             endpoint->running = NULL;
             endpoint->between = true;
+            finish_others (scheduler, endpoint, others, &outcome);
             next = finish (scheduler, endpoint, slot, &outcome);
             endpoint->between = false;
             if (next != NULL && !scheduler->config.attends && !endpoint->away)

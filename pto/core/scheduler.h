@@ -16,7 +16,15 @@ struct pto_outcome
 {
   bool failed;   /* the endpoint has told pto_engine_fail() why, if the run is to end */
   uint64_t time; /* pto_engine_stamp() of its end, if that is known; otherwise 0 */
+  /* Of an endpoint that was given several (pto_scheduler_take_more()): the others, which have ended
+   * with it, and a bit for each of them that has failed. Valid until the next dispatch. */
+  struct pto_slot *const *others;
+  uint64_t others_failed;
+  uint32_t n_others;
 };
+
+/* No endpoint is given more tasks at a time. */
+#define PTO_TOGETHER_MAX 64u
 
 struct pto_scheduler_config
 {
@@ -75,6 +83,14 @@ bool pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot);
 /* Called now and then by a thread that is nobody's actor: where tasks stand behind one that takes
  * long, somebody idle is woken to take them. */
 void pto_scheduler_watch (struct pto_engine *engine);
+/* For dispatch() of an endpoint that can be given several tasks at a time, and that is far
+ * (pto_scheduler_config): another one that is ready and may run there, and that fits() says yes to.
+ * NULL: there is none, or it is for others: of what is ready each place of a kind has its share.
+ * n: so many it has by now. They end with the one that was dispatched (struct pto_outcome). Does
+ * not switch to another actor. */
+struct pto_slot *pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
+                                          bool (*fits) (void *data, const struct pto_slot *slot),
+                                          void *data);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
 

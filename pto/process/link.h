@@ -35,7 +35,7 @@ struct pto_link
 struct pto_letter
 {
   uint64_t far_body;                    /* 0, or where the body lies instead: in the arena */
-  const struct pto_call_config *config; /* TASK; NULL: as it was */
+  const struct pto_call_config *config; /* TASK; NULL: as it was, or in the body */
   uint64_t task;                        /* TASK that is recorded: its id */
   enum pto_request request;
   uint32_t config_bytes;
@@ -65,6 +65,10 @@ bool pto_link_is_sound (const struct pto_link *link);
 /* The answer, while idle: 0, or an enum pto_status and then failure is filled, in sound text
  * whatever the worker wrote. */
 uint32_t pto_link_answer (const struct pto_link *link, struct pto_failure *failure);
+/* TASKS, answered: which of n have failed, all of them where nobody has said which; and ns that
+ * they took where they ran. As the worker says. */
+uint64_t pto_link_failed_tasks (const struct pto_link *link, uint32_t n);
+uint64_t pto_link_busy (const struct pto_link *link);
 /* Of a TASK that was recorded and taken: pto_ticks() of its begin and, once it is answered, its
  * end. As the worker says. */
 void pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended);

@@ -160,6 +160,23 @@ pto_link_body (const struct pto_link *link)
   return pto_mailbox_of (link)->body;
 }
 
+uint64_t
+pto_link_failed_tasks (const struct pto_link *link, uint32_t n)
+{
+  uint64_t all = n < 64 ? (UINT64_C (1) << n) - 1 : UINT64_MAX;
+  const struct pto_mailbox *mailbox = pto_mailbox_of (link);
+
+  if (mailbox->status == PTO_OK)
+    return 0;
+  return (mailbox->failed & all) != 0 ? mailbox->failed & all : all;
+}
+
+uint64_t
+pto_link_busy (const struct pto_link *link)
+{
+  return pto_mailbox_of (link)->busy;
+}
+
 void
 pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
 {
@@ -240,6 +257,37 @@ pto_call_mailbox_beat (const struct pto_mailbox *mailbox)
   return pto_load_relaxed (&mailbox->beat);
 }
 
+bool
+pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *one)
+{
+  const struct pto_parcel *parcel = (const struct pto_parcel *) (all->body + *at);
+  const uint8_t *blob;
+  uint64_t bytes;
+
+  if (*at + sizeof *parcel > all->bytes || parcel->bytes > all->bytes - *at
+      || pto_parcel_size (parcel->config_bytes, parcel->blob_bytes) != parcel->bytes)
+    return false;
+  *one = *all;
+  one->request = PTO_REQUEST_TASK;
+  one->digest = parcel->digest;
+  one->config = (const struct pto_call_config *) (parcel + 1);
+  blob = (const uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7));
+  if (!pto_args_view_init (&one->args, blob, parcel->blob_bytes))
+    return false;
+  bytes = pto_blob_size (one->args.tensor_count, one->args.scalar_count);
+  one->kinds
+      = parcel->blob_bytes - bytes >= (uint64_t) one->args.scalar_count ? blob + bytes : NULL;
+  *at += parcel->bytes;
+  return true;
+}
+
+void
+pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy)
+{
+  all->mailbox->failed = failed;
+  all->mailbox->busy = busy;
+}
+
 uint32_t
 pto_call_record (const struct pto_call *call, uint64_t *task)
 {
@@ -289,6 +337,7 @@ serve (struct pto_mailbox *mailbox, struct pto_hub *hub, uint32_t index,
   mailbox->failure.bytes = 0;
   mailbox->failure.detail_bytes = 0;
   mailbox->failure.domain[0] = '\0';
+  mailbox->failed = 0;
   if (mailbox->far_body == 0 && mailbox->bytes > PTO_LINK_BODY)
     {
       pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,

@@ -68,6 +68,9 @@ struct pto_mailbox
   /* pto_ticks() of a recorded task's begin and end; the parent believes what can be. */
   uint64_t began;
   uint64_t ended;
+  /* TASKS: what pto_call_tell_tasks() has said. */
+  uint64_t failed;
+  uint64_t busy;
   struct pto_failure failure;
 
   /* --- the parent's, behind post --- */

@@ -20,6 +20,15 @@ struct pto_station
   struct pto_child *child;
   bool over; /* what was dispatched has ended ... */
   bool failed;
+  /* Of a child that speaks for somebody far away: what it has besides endpoint.running, and which
+   * of that has failed; what a task takes there, 0: not known, and the way there and back; when
+   * they were posted. ns; by the executor's clock, which the carrier may read. */
+  struct pto_slot *others[PTO_TOGETHER_MAX];
+  uint32_t n_others;
+  uint64_t others_failed;
+  uint64_t each_ns;
+  uint64_t way_ns;
+  uint64_t sent_at;
   uint64_t posted;             /* a recorded task: when, as the trace counts */
   struct pto_control *control; /* what it is asked besides; NULL: nothing */
 };
@@ -122,12 +131,17 @@ void pto_pool_ring (struct pto_pool *pool);
 /* Writes digest and body of the station's task into its link, and what goes with it. */
 void pto_pool_write_task (struct pto_pool *pool, struct pto_station *station,
                           struct pto_letter *letter);
+/* The same, and up to max others that are ready and find room. */
+void pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32_t max,
+                           struct pto_letter *letter);
 /* A recorded task: it is posted now. */
 void pto_pool_record_post (struct pto_pool *pool, struct pto_station *station);
 /* The member that it has had is over: answered, or lost with it. */
 void pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered);
-/* The same member: what it has written, or may have. Before whatever comes after it begins. */
-void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station);
+/* What such a task of the station has written, or may have. Before whatever comes after it begins.
+ */
+void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
+                           const struct pto_slot *slot);
 /* A task fails by itself, with that child; the first of them is remembered. */
 void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
                             enum pto_failure_kind kind, const struct pto_child *child);

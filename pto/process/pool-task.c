@@ -119,13 +119,12 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
 
 /* --- to a child --- */
 
-/* Writes digest and body; gives how much of it. */
+/* Writes a blob, and what its scalars were; gives how much that is. */
 static uint32_t
-encode (struct pto_link *link, const struct pto_slot *slot, const struct pto_member *member)
+encode (uint8_t *body, const struct pto_slot *slot, const struct pto_member *member)
 {
   const struct pto_level_task *task = task_of (slot);
   const struct pto_payload *payload = slot->payload;
-  uint8_t *body = pto_link_body (link);
   uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
   const int64_t *tensors = payload->args + member->first_tensor;
   const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
@@ -149,7 +148,6 @@ encode (struct pto_link *link, const struct pto_slot *slot, const struct pto_mem
   if (member->n_scalars > 0)
     memcpy (scalars, payload->args + task->n_tensors + member->first_scalar,
             member->n_scalars * sizeof (uint64_t));
-  memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
   if (task->kinds == NULL)
     return bytes;
   memcpy (body + bytes, pto_level_task_kinds (task) + member->first_scalar, member->n_scalars);
@@ -161,24 +159,101 @@ pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct 
 {
   const struct pto_slot *slot = station->endpoint.running;
   const struct pto_level_task *task = task_of (slot);
+  struct pto_link *link = &station->child->link;
 
   letter->far_body = 0;
   letter->config = &task->config;
   letter->task = slot->id;
   letter->request = PTO_REQUEST_TASK;
   letter->config_bytes = task->config_bytes;
-  letter->bytes = encode (&station->child->link, slot,
+  memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
+  letter->bytes = encode (pto_link_body (link), slot,
                           &pto_level_task_members (task)[station->endpoint.member]);
   letter->record = pool->record;
   letter->checks = pool->checks;
 }
 
+/* A task alone, which is its only member. */
+static uint32_t
+blob_bytes (const struct pto_level_task *task)
+{
+  const struct pto_member *member = pto_level_task_members (task);
+
+  return (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars)
+         + (task->kinds != NULL ? member->n_scalars : 0);
+}
+
+static uint64_t
+parcel_bytes (const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = task_of (slot);
+
+  return pto_parcel_size (task->config_bytes, blob_bytes (task));
+}
+
+/* Is there room for it behind so much? */
+static bool
+finds_room (void *data, const struct pto_slot *slot)
+{
+  const uint32_t *bytes = data;
+
+  return parcel_bytes (slot) <= PTO_LINK_BODY - *bytes;
+}
+
+/* Gives how much that is. */
+static uint32_t
+write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = task_of (slot);
+  struct pto_parcel *parcel = (struct pto_parcel *) to;
+  struct pto_call_config *config = (struct pto_call_config *) (parcel + 1);
+
+  parcel->config_bytes = task->config_bytes;
+  parcel->blob_bytes = blob_bytes (task);
+  parcel->bytes = (uint32_t) pto_parcel_size (parcel->config_bytes, parcel->blob_bytes);
+  parcel->reserved = 0;
+  memcpy (parcel->digest, task->digest, PTO_DIGEST_BYTES);
+  memcpy (config, &task->config, task->config_bytes);
+  if (pool->checks)
+    pto_wire_config_set_check (config, true);
+  encode ((uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7)), slot,
+          pto_level_task_members (task));
+  return parcel->bytes;
+}
+
+void
+pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32_t max,
+                      struct pto_letter *letter)
+{
+  struct pto_endpoint *endpoint = &station->endpoint;
+  struct pto_slot *first = endpoint->running;
+  uint8_t *body = pto_link_body (&station->child->link);
+  uint32_t bytes;
+  struct pto_slot *slot;
+
+  bytes = parcel_bytes (first) <= PTO_LINK_BODY ? (uint32_t) parcel_bytes (first) : PTO_LINK_BODY;
+  while (station->n_others < max
+         && (slot = pto_scheduler_take_more (endpoint, station->n_others + 1, finds_room, &bytes))
+                != NULL)
+    {
+      station->others[station->n_others++] = slot;
+      bytes += write_parcel (pool, body + bytes, slot);
+    }
+  if (station->n_others == 0)
+    {
+      pto_pool_write_task (pool, station, letter);
+      return;
+    }
+  write_parcel (pool, body, first);
+  *letter = (struct pto_letter){ .request = PTO_REQUEST_TASKS, .bytes = bytes };
+}
+
 /* --- what it writes --- */
 
 void
-pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station)
+pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
+                      const struct pto_slot *slot)
 {
-  const struct pto_slot *slot = station->endpoint.running;
   const struct pto_level_task *task = task_of (slot);
   const struct pto_member *member = &pto_level_task_members (task)[station->endpoint.member];
   const int64_t *tensors = slot->payload->args + member->first_tensor;

@@ -13,6 +13,10 @@
 #include <string.h>
 
 #define US UINT64_C (1000)
+/* Tasks go together to a child that speaks for somebody far away, if they take less than this, or
+ * than the way there and back, which they share: who waits behind them, or for the last of them,
+ * waits no longer than for the way. */
+#define TOGETHER_NS (200 * US)
 
 static struct pto_station *
 station_of (const struct pto_pool *pool, const struct pto_child *child)
@@ -120,6 +124,30 @@ end_member (struct pto_pool *pool, struct pto_station *station, bool failed)
     }
 }
 
+/* How many tasks, besides the first, the child may be given with it. What is recorded or grouped
+ * goes alone: each of them has a begin and an end here. */
+static uint32_t
+how_many_more (const struct pto_pool *pool, const struct pto_station *station)
+{
+  uint64_t n;
+
+  if (!station->child->far || pool->record != 0 || station->each_ns == 0)
+    return 0;
+  n = (station->way_ns > TOGETHER_NS ? station->way_ns : TOGETHER_NS) / station->each_ns;
+  return n > PTO_TOGETHER_MAX ? PTO_TOGETHER_MAX - 1 : n > 0 ? (uint32_t) n - 1 : 0;
+}
+
+/* What tasks take there: more is believed at once, less by and by. The rest was the way. */
+static void
+note_each (struct pto_station *station, uint64_t busy, uint64_t spent)
+{
+  uint64_t each = busy / (station->n_others + 1) + 1;
+  uint64_t way = spent > busy ? spent - busy : 0;
+
+  station->each_ns = each > station->each_ns ? each : (7 * station->each_ns + each) / 8;
+  station->way_ns = (7 * station->way_ns + way) / 8;
+}
+
 static void
 dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
@@ -129,6 +157,8 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   struct pto_letter letter;
 
   station->over = false;
+  station->n_others = 0;
+  station->others_failed = 0;
   /* Nothing begins any more. */
   if (pto_pool_is_cancelled (pool))
     {
@@ -142,9 +172,11 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
       end_task (station, true);
       return;
     }
-  pto_pool_write_task (pool, station, &letter);
+  pto_pool_write_tasks (pool, station, how_many_more (pool, station), &letter);
   if (pool->record != 0)
     pto_pool_record_post (pool, station);
+  if (child->far)
+    station->sent_at = pto_now (pool->exec);
   pto_pool_begin_request (pool, child, PTO_REQUEST_TASK);
   pto_link_post (pool->peers, &child->link, &letter);
 }
@@ -155,6 +187,9 @@ poll_station (struct pto_endpoint *endpoint, struct pto_outcome *outcome)
   const struct pto_station *station = (struct pto_station *) endpoint;
 
   outcome->failed = station->failed;
+  outcome->others = station->others;
+  outcome->others_failed = station->others_failed;
+  outcome->n_others = station->n_others;
   return station->over;
 }
 
@@ -194,6 +229,23 @@ end_start (struct pto_pool *pool, const struct pto_child *child, bool ok)
   tell_news (pool);
 }
 
+/* What the child was given is over. failed: a bit for each, the first is endpoint.running. */
+static void
+end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
+           enum pto_failure_kind kind)
+{
+  for (uint32_t i = 0; i <= station->n_others; i++)
+    {
+      struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+
+      if ((failed >> i & 1) != 0)
+        pto_pool_note_failure (pool, slot, kind, station->child);
+      if (pool->config.writes != NULL)
+        pto_pool_note_writes (pool, station, slot);
+    }
+  station->others_failed = failed >> 1;
+}
+
 /* The request is answered. */
 static void
 take_answer (struct pto_pool *pool, struct pto_child *child)
@@ -201,20 +253,21 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
   struct pto_station *station = station_of (pool, child);
   struct pto_failure failure;
   bool ok = pto_link_answer (&child->link, &failure) == PTO_OK;
+  uint64_t failed;
 
   switch ((enum pto_request) child->request)
     {
     case PTO_REQUEST_TASK:
       if (pool->record != 0)
         pto_pool_record_member (pool, station, true);
-      if (!ok)
-        pto_pool_note_failure (pool, station->endpoint.running, PTO_FAILURE_ANSWERED, child);
-      if (pool->config.writes != NULL)
-        pto_pool_note_writes (pool, station);
+      failed = pto_link_failed_tasks (&child->link, station->n_others + 1);
+      end_tasks (pool, station, failed, PTO_FAILURE_ANSWERED);
+      if (child->far)
+        note_each (station, pto_link_busy (&child->link), pto_now (pool->exec) - station->sent_at);
       child->deaths = 0;
       pto_child_answered (child);
       end_request (pool, child);
-      end_member (pool, station, !ok);
+      end_member (pool, station, (failed & 1) != 0);
       return;
     case PTO_REQUEST_START:
       if (ok)
@@ -241,6 +294,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
           tell_news (pool);
         }
       return;
+    case PTO_REQUEST_TASKS: /* which it was asked as a TASK */
     case PTO_REQUEST_UP:
     case PTO_REQUEST_RUN:
     case PTO_REQUEST_GRAPH:
@@ -263,11 +317,8 @@ take_death (struct pto_pool *pool, struct pto_child *child)
     {
       if (pool->record != 0)
         pto_pool_record_member (pool, station, false);
-      pto_pool_note_failure (
-          pool, slot, pto_link_is_taken (&child->link) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE,
-          child);
-      if (pool->config.writes != NULL)
-        pto_pool_note_writes (pool, station);
+      end_tasks (pool, station, UINT64_MAX,
+                 pto_link_is_taken (&child->link) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE);
     }
   /* Who is dead knows nothing any more, and is closed. */
   if (station->control != NULL)

@@ -14,6 +14,7 @@ enum pto_request
 {
   PTO_REQUEST_START = 1,  /* answered when the child can run tasks */
   PTO_REQUEST_TASK,       /* config, digest, blob */
+  PTO_REQUEST_TASKS,      /* body: parcels of several, which do not depend on each other */
   PTO_REQUEST_REGISTER,   /* digest; body: descriptor and sources, bytes of the object layer */
   PTO_REQUEST_UNREGISTER, /* digest */
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
@@ -54,6 +55,13 @@ struct pto_call
   struct pto_hub *hub;
   uint32_t index; /* of the child */
 };
+
+/* TASKS: one after the other, as a call of its own; *at is 0 at first. false: there is none, or
+ * what follows is no parcel. On the serving thread. */
+bool pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *one);
+/* And before it is answered: which have failed, a bit each; failure is that of the first, and the
+ * status one of a failure if there is any. busy: the ns that they took where they ran. */
+void pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy);
 
 /* Is the request not wanted any more? Any thread of the child. */
 bool pto_call_is_cancelled (const struct pto_call *call);

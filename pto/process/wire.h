@@ -117,6 +117,25 @@ const char *pto_wire_config_filter (const struct pto_call_config *config);
 /* Of a configuration that is all 0 behind output_prefix's text; cut to fit. */
 void pto_wire_config_set_filter (struct pto_call_config *config, const char *filter);
 
+/* One of several tasks in a body (PTO_REQUEST_TASKS). Behind it lie its configuration, cut, and its
+ * blob with what its scalars were; each of the three begins at a multiple of 8. */
+struct pto_parcel
+{
+  uint32_t bytes; /* all of it; a multiple of 8 */
+  uint32_t config_bytes;
+  uint32_t blob_bytes;
+  uint32_t reserved;
+  uint8_t digest[PTO_DIGEST_BYTES];
+};
+_Static_assert(sizeof (struct pto_parcel) == 48, "what follows is aligned");
+
+static inline uint64_t
+pto_parcel_size (uint64_t config_bytes, uint64_t blob_bytes)
+{
+  return sizeof (struct pto_parcel) + ((config_bytes + 7) & ~UINT64_C (7))
+         + ((blob_bytes + 7) & ~UINT64_C (7));
+}
+
 /* What became of a request, as the child says it. */
 #define PTO_FAILURE_TEXT 3072u
 #define PTO_FAILURE_DETAIL 2944u

@@ -6,6 +6,7 @@
 import hashlib
 import os
 import pickle
+import struct
 import subprocess
 import sys
 
@@ -25,13 +26,18 @@ def exception(name, text, members=()):
 
 
 def meddle(message):
+    """With what became of one task (pto-remote-pack-private.h)."""
     body = message.get_body()
-    if body is None or body.get_type_string() != "(u(issay)aay)":
+    if body is None or body.get_type_string() != "(ay)":
         return
-    status, (code, domain, text, detail), written = body.unpack()
-    if detail:
-        detail = exception("remote_steps.Unwilling", "both", [exception("remote_steps.Unwilling", "one")]).get_data_as_bytes().get_data()
-        message.set_body(GLib.Variant("(u(issay)aay)", (status, (code, domain, text, detail), written)))
+    data = bytes(body.unpack()[0])
+    head = list(struct.unpack_from("<QIi4I", data)) if len(data) >= 32 else [0] * 7
+    if head[5] == 0:
+        return
+    at = 32 + sum(size + -size % 8 for size in head[3:5])
+    detail = exception("remote_steps.Unwilling", "both", [exception("remote_steps.Unwilling", "one")]).get_data_as_bytes().get_data()
+    head[5] = len(detail)
+    message.set_body(GLib.Variant("(ay)", (struct.pack("<QIi4I", *head) + data[32:at] + detail + bytes(-len(detail) % 8),)))
 
 
 with subprocess.Popen([program, *sys.argv[3:]], stdout=subprocess.PIPE) as process:

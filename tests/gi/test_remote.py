@@ -77,6 +77,31 @@ class Remote(unittest.TestCase):
         self.run_one(remote_steps.on_chip, Pto.Tensor.of(out).write_existing(), 2.5)
         self.assertEqual(list(out), [2.5] * 8)
 
+    def test_many(self):
+        """Many small tasks travel together, for one worker by its name, too; each comes to something of its own."""
+        for _ in range(2):
+            self.add()
+        one = self.host.register(remote_steps.note)
+        n = 400
+        values = Pto.Buffer.array((n, 2), "i8")
+
+        def submit(orch, broken=(), worker=lambda i: -1):
+            for i in range(n):
+                orch.submit_next_level(one, [Pto.Tensor.of(values[i]).write_existing(), i, i in broken], worker=worker(i))
+
+        for worker in lambda i: -1, lambda i: i % 2, lambda i: -1 if i % 3 else 1:
+            values[:] = 0
+            self.host.run(lambda orch: submit(orch, worker=worker))
+            self.assertEqual(values[:, 0].tolist(), list(range(1, n + 1)))
+            there = {tuple(sorted({int(values[i, 1]) for i in range(n) if worker(i) == w})) for w in (0, 1)}
+            self.assertTrue(all(len(processes) <= 1 for processes in there))
+        # A few that fail harm no other, though they travel with it, and those that have run are there.
+        values[:] = 0
+        with self.assertRaisesRegex(remote_steps.Unwilling, "no [0-9]+"):
+            self.host.run(lambda orch: submit(orch, broken=(50, 51, 300)))
+        for i in range(n):
+            self.assertEqual(values[i, 0], 0 if i in (50, 51, 300) else i + 1)
+
     def test_exception(self):
         self.add()
         self.y[:] = 5

@@ -20,10 +20,44 @@ import tap  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
 READ, WRITE = 1, 2
-PROTOCOL = 3
-RUN = "(ata(tt)ay(iiiiiiiay)a(tttua(tay))a(utuau)atayut)"
+PROTOCOL = 4
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
+
+
+def pad(data):
+    return data + bytes(-len(data) % 8)
+
+
+def pack_task(pieces=(), tensors=(), digest=b"\1" * 32, config=bytes(30), scalars=(), kinds=b"", identity=0):
+    """One of a Run (pto-remote-pack-private.h)."""
+    data = struct.pack("<32sQ6I", digest, identity, len(config), len(pieces), len(tensors), len(scalars), len(kinds), 0) + pad(config)
+    for block, offset, size, access, spans in pieces:
+        data += struct.pack("<3Q2I", block, offset, size, access, len(spans))
+        for at, contents in spans:
+            data += struct.pack("<2Q", at, len(contents)) + pad(contents)
+    for piece, offset, dtype, shape in tensors:
+        data += struct.pack("<Q8I", offset, piece, dtype, len(shape), *(list(shape) + [0] * 5)[:5])
+    return data + struct.pack(f"<{len(scalars)}Q", *scalars) + pad(kinds)
+
+
+def pack_run(*tasks, begun=(), dropped=(), record=0, n_tasks=None):
+    return (struct.pack("<4I", len(tasks) if n_tasks is None else n_tasks, len(dropped), len(begun), record)
+            + struct.pack(f"<{len(dropped)}Q", *dropped) + b"".join(struct.pack("<2Q", *block) for block in begun) + b"".join(tasks))
+
+
+def unpack_done(data, *written):
+    """What became of each task: status, text, and the contents of what was written, so many bytes of each."""
+    at = 0
+    for sizes in written:
+        busy, status, code, domain, text, detail, has_written = struct.unpack_from("<QIi4I", data, at)
+        at += 32
+        parts = []
+        for size in (domain, text, detail, *(sizes if has_written else ())):
+            parts.append(data[at:at + size])
+            at += size + -size % 8
+        yield status, parts[1].decode(), parts[3:] if has_written else None
+    assert at == len(data)
 
 
 class Peer:
@@ -147,16 +181,15 @@ class RemotePeer(unittest.TestCase):
 
     def test_order(self):
         peer = Peer()
-        peer.send(peer.blob("Run", RUN, [], [], b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b"", 0, 0))
+        peer.send(peer.blob("Run", "(ay)", pack_run(pack_task())))
         self.assertIsNone(peer.receive())
         self.assertIn("Hello comes first", peer.end()[1])
         peer = self.begin()
         self.assertIn("comes first, and once", peer.hello())
         peer.end()
 
-    def run_nothing(self, peer, begun=(), pieces=(), tensors=(), digest=b"\1" * 32, kinds=b"", scalars=(), dropped=()):
-        return peer.call("Run", RUN, list(dropped), list(begun), digest, (0, 3, 0, 0, 0, 0, 0, b""), list(pieces), list(tensors),
-                         list(scalars), kinds, 0, 0)
+    def run_nothing(self, peer, begun=(), pieces=(), tensors=(), dropped=(), **task):
+        return peer.call("Run", "(ay)", pack_run(pack_task(pieces, tensors, **task), begun=begun, dropped=dropped))
 
     def test_memory(self):
         """What is said of memory has to be true."""
@@ -174,7 +207,7 @@ class RemotePeer(unittest.TestCase):
                 ([(1, 8)], whole, [(0, 1 << 63, INT64, [1])], "are not memory of the task"),
                 ([(1, 8)], whole, [(0, 0, INT64, [1 << 31, 1 << 31, 1 << 31])], "are not memory of the task"),
                 ([(1, 8)], whole, [(0, 0, 99, [1])], "argument 0 is no tensor"),
-                ([(1, 8)], whole, [(0, 0, INT64, [1] * 9)], "argument 0 is no tensor"),
+                ([(1, 8)], whole, [(0, 0, INT64, [1] * 6)], "argument 0 is no tensor"),
                 ([(1, 8), (1, 8)], [], [], "memory number 1 is there already"),
                 ([(1, 8), (2, 1 << 62)], [], [], "has no room for"),
                 ([(n, 8) for n in range(1, 5000)], [], [], "more than 4096")):
@@ -182,7 +215,6 @@ class RemotePeer(unittest.TestCase):
                 self.assertIn(what, self.run_nothing(peer, begun, pieces, tensors, dropped=[1]))
         # All of what is begun, or none.
         self.assertIn("of memory number 1 are not there", peer.call("Get", "(ttt)", 1, 0, 8))
-        self.assertIn("a digest has 32 bytes", self.run_nothing(peer, digest=b"short"))
         self.assertIn("as many kinds as scalars", self.run_nothing(peer, kinds=b"\0\0", scalars=[1]))
         self.assertIn("are not there", peer.ask(peer.put(3, 0, b"x", reply=True)))
         self.assertEqual(peer.call("Begin", "(ata(tt))", [77], [(5, 8)]), ())  # of what is not there it is nothing
@@ -195,12 +227,35 @@ class RemotePeer(unittest.TestCase):
         peer.send(peer.put(7, 0, b"abcd"))
         self.assertIn("memory number 7 are not there", self.run_nothing(peer, [(6, 8)], [(6, 0, 8, READ, [(0, eight)])]))
         # And memory is there for what is well; it stays, and what is only written begins as zeros.
-        status, failure, written = self.run_nothing(peer, [], [(5, 0, 4, WRITE, []), (5, 4, 4, READ, [(5, b"B")])])
-        self.assertIn("nothing with the digest 0101", failure[2])
+        done, = self.run_nothing(peer, [], [(5, 0, 4, WRITE, []), (5, 4, 4, READ, [(5, b"B")])])
+        (status, text, written), = unpack_done(bytes(done), ())
+        self.assertIn("nothing with the digest 0101", text)
         self.assertNotEqual(status, 0)
+        self.assertIsNone(written)
         self.assertEqual(peer.get(5, 0, 8), b"\0\0\0\0aBcd")
         self.assertEqual(peer.call("Begin", "(ata(tt))", [5], []), ())
         self.assertIn("memory number 5 are not there", peer.call("Get", "(ttt)", 5, 0, 1))
+        self.assertEqual(peer.call("Close"), ())
+        self.assertEqual(peer.end(), (0, ""))
+
+    def test_several(self):
+        """Each comes to something of its own, in order; one that is cut ends the message, and is refused."""
+        peer = self.begin()
+        tasks = [pack_task([(1, 8 * i, 8, READ | WRITE, [(8 * i, bytes([i] * 8))])], [(0, 0, INT64, [1])], digest=bytes([i] * 32))
+                 for i in range(5)]
+        done, = peer.call("Run", "(ay)", pack_run(*tasks, begun=[(1, 40)]))
+        for i, (status, text, written) in enumerate(unpack_done(bytes(done), *[[8]] * 5)):
+            self.assertIn(f"nothing with the digest 0{i}0{i}", text)
+            self.assertNotEqual(status, 0)
+            self.assertIsNone(written)
+        self.assertEqual(peer.get(1, 0, 40), b"".join(bytes([i] * 8) for i in range(5)))
+        whole = pack_run(*tasks)
+        for size in range(0, len(whole), 4):
+            self.assertIn("only a part has arrived", peer.call("Run", "(ay)", whole[:size]), size)
+        self.assertIn("only a part has arrived", peer.call("Run", "(ay)", pack_run(*tasks, n_tasks=6)))
+        for at in range(0, len(whole), 4):  # a count or a size of nearly all that there can be
+            peer.call("Run", "(ay)", whole[:at] + b"\xf0\xff\xff\xff" + whole[at + 4:])
+        self.assertEqual(peer.call("Run", "(ay)", pack_run()), ([],))
         self.assertEqual(peer.call("Close"), ())
         self.assertEqual(peer.end(), (0, ""))
 
@@ -243,8 +298,9 @@ class RemotePeer(unittest.TestCase):
             for _ in range(40):
                 eight = dice.randbytes(8)
                 data = bytearray(dice.choice([
-                    peer.blob("Run", RUN, [1], [(1, 8)], b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
-                              [(1, 0, 8, READ | WRITE, [(0, eight)])], [(0, 0, INT64, [1])], [7], b"\0", dice.randrange(3), 1),
+                    peer.blob("Run", "(ay)", pack_run(
+                        *[pack_task([(1, 0, 8, READ | WRITE, [(0, eight)])], [(0, 0, INT64, [1])], scalars=[7], kinds=b"\0",
+                                    identity=1)] * dice.randrange(3), begun=[(1, 8)], dropped=[1], record=dice.randrange(3))),
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
                     peer.blob("Begin", "(ata(tt))", [1], [(1, 8), (2, 4096)]), peer.put(1, 0, eight, reply=True),
                     peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),

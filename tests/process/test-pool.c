@@ -155,17 +155,45 @@ request_of (const struct bench *bench, uint32_t child)
   return pto_link_is_idle (&bench->own.children[child].link) ? 0 : mailbox->request;
 }
 
-/* The number of the task that the child has, or NEVER_MIND. */
+/* The numbers of the tasks that the child has; gives how many. */
+static uint32_t
+tasks_of (const struct bench *bench, uint32_t child, uint64_t numbers[PTO_TOGETHER_MAX])
+{
+  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  const struct pto_call all = {
+    .request = PTO_REQUEST_TASKS, .body = mailbox->body, .bytes = mailbox->bytes, .mailbox = mailbox
+  };
+  struct pto_call one = { 0 };
+  uint32_t request = request_of (bench, child);
+  uint64_t at = 0;
+  uint32_t n = 0;
+
+  if (request == PTO_REQUEST_TASK)
+    {
+      g_assert_true (pto_args_view_init (&one.args, mailbox->body, mailbox->bytes));
+      numbers[n++] = one.args.scalars[0];
+    }
+  else if (request == PTO_REQUEST_TASKS)
+    {
+      while (pto_call_next_task (&all, &at, &one))
+        {
+          g_assert_cmpuint (n, <, PTO_TOGETHER_MAX);
+          g_assert_cmpint (one.request, ==, PTO_REQUEST_TASK);
+          numbers[n++] = one.args.scalars[0];
+        }
+      g_assert_cmpuint (at, ==, all.bytes);
+      g_assert_cmpuint (n, >, 1);
+    }
+  return n;
+}
+
+/* That of the first, or NEVER_MIND. */
 static uint64_t
 task_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
-  struct pto_args_view view = { 0 };
+  uint64_t numbers[PTO_TOGETHER_MAX];
 
-  if (request_of (bench, child) != PTO_REQUEST_TASK)
-    return NEVER_MIND;
-  g_assert_true (pto_args_view_init (&view, mailbox->body, mailbox->bytes));
-  return view.scalars[0];
+  return tasks_of (bench, child, numbers) > 0 ? numbers[0] : NEVER_MIND;
 }
 
 static void
@@ -1080,6 +1108,213 @@ test_suspect (void)
   bench_free (bench);
 }
 
+/* As a bridge says it. */
+static void
+answer_tasks (struct bench *bench, uint32_t child, uint64_t failed, uint64_t busy)
+{
+  const struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[child].link) };
+
+  pto_call_tell_tasks (&call, failed, busy);
+  answer_with (bench, child, failed != 0 ? PTO_STATUS_TASK_FAILED : 0, "no");
+}
+
+static void
+assert_has (const struct bench *bench, uint32_t child, uint64_t first, uint32_t n)
+{
+  uint64_t numbers[PTO_TOGETHER_MAX];
+
+  g_assert_cmpuint (tasks_of (bench, child, numbers), ==, n);
+  for (uint32_t i = 0; i < n; i++)
+    g_assert_cmpuint (numbers[i], ==, first + i);
+}
+
+/* What tasks take there is known, of all but the last child: tasks 0 to 2 have been run. */
+static struct bench *
+bench_known (uint64_t busy)
+{
+  struct bench *bench = bench_far ();
+
+  for (uint32_t c = 0; c < CHILDREN - 1; c++)
+    {
+      submit_to (bench, c, c);
+      assert_has (bench, c, c, 1);
+      answer_tasks (bench, c, 0, busy);
+    }
+  return bench;
+}
+
+/* Who speaks for somebody far away is given what is ready, but leaves their share to others; what
+ * follows comes together with what has come meanwhile. */
+static void
+test_together (void)
+{
+  struct bench *bench = bench_known (1000);
+  uint64_t n = 3;
+
+  /* One after the other as they come: all children have one, and 12 wait. */
+  for (uint32_t i = 0; i < CHILDREN + 12; i++)
+    submit_to (bench, n++, ANY);
+  assert_tasks (bench, 3, 4, 5, 6);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 7, 3); /* of 12: 9 are left */
+  answer_tasks (bench, 1, 0, 1000);
+  assert_has (bench, 1, 10, 3);
+  /* It says now for the first time how long one takes. */
+  answer_tasks (bench, 3, 0, 1000);
+  assert_has (bench, 3, 13, 2);
+  answer_tasks (bench, 2, 0, 1000);
+  assert_has (bench, 2, 15, 1);
+  for (uint32_t round = 0; round < 2; round++)
+    for (uint32_t c = 0; c < CHILDREN; c++)
+      if (request_of (bench, c) != 0)
+        answer_tasks (bench, c, 0, 1000);
+  end_run (bench, n, 0);
+  bench_free (bench);
+}
+
+/* Those that are for one child by its name are its own. */
+static void
+test_together_named (void)
+{
+  static const uint32_t pair[] = { 0, 1 };
+  struct bench *bench = bench_known (1000);
+
+  submit_to (bench, 3, 0);
+  for (uint64_t i = 4; i < 9; i++)
+    submit_to (bench, i, 0);
+  submit (bench, 9, 2, pair);
+  submit_to (bench, 10, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 5); /* not the group, nor who comes behind it */
+  assert_has (bench, 1, 0, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 9, 1);
+  assert_has (bench, 1, 9, 1);
+  answer_tasks (bench, 1, 0, 1000);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 10, 1);
+  answer_tasks (bench, 0, 0, 1000);
+  end_run (bench, 11, 0);
+  bench_free (bench);
+}
+
+/* Each comes to what it comes to. The first that has failed is the one that is told of. */
+static void
+test_together_failed (void)
+{
+  struct bench *bench = bench_known (1000);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
+
+  for (uint64_t i = 3; i < 8; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 4);
+  answer_tasks (bench, 0, 6, 1000);
+  g_assert_cmpuint (PTO_TASK_LOCAL (first->task), ==, 5);
+  g_assert_cmpstr (first->failure.text, ==, "no");
+  end_run (bench, 8, 2);
+  /* A child that fails and does not say which: all. */
+  begin_run (bench);
+  for (uint64_t i = 0; i < 4; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 1, 3);
+  answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "all");
+  end_run (bench, 4, 3);
+  /* Bits beyond those that it has are nobody's. */
+  begin_run (bench);
+  for (uint64_t i = 0; i < 4; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  answer_tasks (bench, 0, 0xf0 | 4, 1000);
+  end_run (bench, 4, 1);
+  bench_free (bench);
+}
+
+/* With the child all of them are lost; the others go on, also there. */
+static void
+test_together_lost (void)
+{
+  struct bench *bench = bench_known (1000);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
+
+  for (uint64_t i = 3; i < 8; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 4);
+  submit_to (bench, 8, 0);
+  take (bench, 0);
+  die (bench, 0);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
+  g_assert_cmpuint (PTO_TASK_LOCAL (first->task), ==, 4);
+  revive (bench, 0);
+  answer (bench, 0);
+  assert_has (bench, 0, 8, 1);
+  answer_tasks (bench, 0, 0, 1000);
+  end_run (bench, 9, 4);
+  bench_free (bench);
+}
+
+/* What takes long goes alone: others may be idle before it is done. One that did is enough; many
+ * that do not make up for it. */
+static void
+test_together_long (void)
+{
+  struct bench *bench = bench_known (1000);
+  uint64_t n = 3;
+  uint64_t numbers[PTO_TOGETHER_MAX];
+  uint32_t n_tasks;
+
+  submit_to (bench, n++, 0);
+  for (uint32_t i = 0; i < 60; i++)
+    submit_to (bench, n++, 0);
+  answer_tasks (bench, 0, 0, 1000000);
+  assert_has (bench, 0, 4, 1);
+  for (uint32_t rounds = 0; (n_tasks = tasks_of (bench, 0, numbers)) == 1; rounds++)
+    {
+      g_assert_cmpuint (rounds, <, 20);
+      answer_tasks (bench, 0, 0, 1000);
+    }
+  g_assert_cmpuint (n_tasks, ==, 2);
+  while (tasks_of (bench, 0, numbers) > 0)
+    answer_tasks (bench, 0, 0, 1000);
+  end_run (bench, n, 0);
+  bench_free (bench);
+}
+
+/* Whose child shares our memory has one at a time, and so has a run that is recorded: each task has
+ * a begin and an end here. */
+static void
+test_together_not (void)
+{
+  struct bench *bench = bench_known (1000);
+  struct pto_trace_buffer buffers[CHILDREN + 1];
+
+  memset (buffers, 0, sizeof buffers);
+  bench->own.children[0].far = false;
+  for (uint64_t i = 3; i < 6; i++)
+    submit_to (bench, i, 0);
+  for (uint64_t i = 3; i < 6; i++)
+    {
+      assert_has (bench, 0, i, 1);
+      answer_tasks (bench, 0, 0, 1000);
+    }
+  end_run (bench, 6, 0);
+  bench->own.children[0].far = true;
+  pto_pool_record (bench->own.pool, &buffers[CHILDREN], buffers, 9);
+  begin_run (bench);
+  for (uint64_t i = 0; i < 3; i++)
+    submit_to (bench, i, 0);
+  for (uint64_t i = 0; i < 3; i++)
+    {
+      assert_has (bench, 0, i, 1);
+      answer_tasks (bench, 0, 0, 1000);
+    }
+  pto_pool_record (bench->own.pool, NULL, NULL, 0);
+  end_run (bench, 3, 0);
+  bench_free (bench);
+}
+
 /* The task that it has goes on, and its answer counts; the next one waits. */
 static void
 test_suspect_busy (void)
@@ -1151,6 +1386,7 @@ play_silences (uint32_t seed)
       uint32_t c = (uint32_t) g_rand_int_range (dice, 0, CHILDREN);
       bool may_be_given[CHILDREN];
       uint64_t before[CHILDREN];
+      uint64_t numbers[PTO_TOGETHER_MAX];
       uint64_t under_way = 0;
 
       for (uint32_t i = 0; i < CHILDREN; i++)
@@ -1181,7 +1417,7 @@ play_silences (uint32_t seed)
           /* Three in a row that do not start are given up. */
           else if (request_of (bench, c) != PTO_REQUEST_START)
             {
-              n_lost += task_of (bench, c) != NEVER_MIND;
+              n_lost += tasks_of (bench, c, numbers);
               die (bench, c);
             }
         }
@@ -1191,7 +1427,7 @@ play_silences (uint32_t seed)
 
           if (!pto_child_is_there (&bench->own.children[i]))
             continue;
-          under_way += now != NEVER_MIND;
+          under_way += tasks_of (bench, i, numbers);
           if (now != NEVER_MIND && now != before[i])
             g_assert_true (may_be_given[i]);
         }
@@ -1256,6 +1492,12 @@ add_tests (void)
   g_test_add_func ("/pto/pool/limits", test_limits);
   g_test_add_func ("/pto/pool/caught", test_caught);
   g_test_add_func ("/pto/pool/never-up", test_never_up);
+  g_test_add_func ("/pto/pool/together", test_together);
+  g_test_add_func ("/pto/pool/together-named", test_together_named);
+  g_test_add_func ("/pto/pool/together-failed", test_together_failed);
+  g_test_add_func ("/pto/pool/together-lost", test_together_lost);
+  g_test_add_func ("/pto/pool/together-long", test_together_long);
+  g_test_add_func ("/pto/pool/together-not", test_together_not);
   g_test_add_func ("/pto/pool/cancel", test_cancel);
   g_test_add_func ("/pto/pool/cancel-worker", test_cancel_worker);
 }
