@@ -91,6 +91,9 @@ typedef struct
   /* PtoScalarKind of each scalar; NULL as long as all are unsigned. */
   guint8 *kinds;
   guint8 usual_kinds[USUAL_ARGS];
+  /* Of each tensor; NULL as long as none stays where it is. */
+  bool *stays;
+  bool usual_stays[USUAL_ARGS];
 } Packing;
 
 /* Can these arguments go to another worker? */
@@ -166,6 +169,17 @@ set_kind (Packing *packing, guint scalar, guint n_scalars, PtoScalarKind kind)
   packing->kinds[scalar] = (guint8) kind;
 }
 
+static void
+set_stays (Packing *packing, guint tensor, guint n_tensors)
+{
+  if (packing->stays == NULL)
+    {
+      packing->stays = n_tensors <= USUAL_ARGS ? packing->usual_stays : g_new (bool, n_tensors);
+      memset (packing->stays, 0, n_tensors * sizeof *packing->stays);
+    }
+  packing->stays[tensor] = true;
+}
+
 /* FALSE with an error: refused; without: the run has failed. */
 static gboolean
 fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt,
@@ -187,10 +201,16 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
             set_kind (packing, scalar - n_tensors, packing->n_params - n_tensors, args[k].kind);
             packing->params[scalar++] = make_scalar_param (args[k].scalar);
           }
-        else if (!pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++], error))
+        else
           {
-            g_prefix_error (error, _ ("task of \"%s\": "), submit->registration->callable->name);
-            return FALSE;
+            if (pto_tensor_get_worker (args[k].tensor) >= 0)
+              set_stays (packing, tensor, n_tensors);
+            if (!pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++], error))
+              {
+                g_prefix_error (error, _ ("task of \"%s\": "),
+                                submit->registration->callable->name);
+                return FALSE;
+              }
           }
     }
   return TRUE;
@@ -278,10 +298,12 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
         packing.params = g_new (PTOParam, packing.n_params);
       task.members = packing.members;
       packing.kinds = NULL;
+      packing.stays = NULL;
       ok = fill_args (submit, &packing, n_tensors, rt, error);
       if (ok)
         {
           task.kinds = packing.kinds;
+          task.stays = packing.stays;
           status = pto_level_submit (self->level, submit->registration->index, &task,
                                      packing.params, packing.n_params, submit->after,
                                      submit->n_after, &submit->id, &report);
@@ -292,6 +314,8 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
         }
       if (packing.kinds != packing.usual_kinds)
         g_free (packing.kinds);
+      if (packing.stays != packing.usual_stays)
+        g_free (packing.stays);
     }
   if (packing.params != packing.usual_params)
     g_free (packing.params);

@@ -123,9 +123,28 @@ collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GA
   return TRUE;
 }
 
+/* What stays at one worker is for that one: worker, or -1 for another. */
+static gboolean
+check_homes (const PtoArg *args, guint n_args, int worker, GError **error)
+{
+  for (guint i = 0; i < n_args; i++)
+    {
+      int home = args[i].tensor != NULL ? pto_tensor_get_worker (args[i].tensor) : -1;
+
+      if (home < 0 || home == worker)
+        continue;
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("argument %u stays at worker %d (make_tensor_at): name that worker, or let a "
+                      "task there copy it into a tensor that does not stay"),
+                   i, home);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 static gboolean
 check_members (PtoOrchestrator *self, PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args,
-               GError **error)
+               const int *workers, GError **error)
 {
   for (gsize i = 0; i < n_args; i++)
     {
@@ -135,7 +154,8 @@ check_members (PtoOrchestrator *self, PtoCallable *callable, PtoTaskArgs *const 
       if (args[i] != NULL)
         list = pto_task_args_peek (args[i], &n);
       if (pto_args_admit (list, n, callable->kind == PTO_CALLABLE_CHIP, self->run, &self->kept,
-                          error))
+                          error)
+          && check_homes (list, n, workers != NULL ? workers[i] : -1, error))
         continue;
       if (n_args > 1)
         g_prefix_error (error, _ ("member %zu of group of \"%s\": "), i, callable->name);
@@ -170,7 +190,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
     }
   if (!check_workers (callable, workers, n_workers, error))
     return FALSE;
-  if (!check_members (self, callable, args, n_args, error)
+  if (!check_members (self, callable, args, n_args, is_sub || n_workers == 0 ? NULL : workers,
+                      error)
       || !collect_after (callable, args, n_args, &after, error))
     return FALSE;
   registration = pto_registry_lookup (self->worker->registry, handle, error);

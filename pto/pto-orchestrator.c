@@ -591,6 +591,64 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
 }
 
 /**
+ * pto_orchestrator_make_tensor_at:
+ * @orchestrator: an orchestrator of a worker of level 3 or up
+ * @worker: the id of a worker below it
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Makes a tensor that stays at one worker: what a task writes there is read by later tasks of that
+ * worker, and by nobody else.
+ *
+ * So nothing of it is copied from or to a remote worker
+ * ([method@Pto.Worker.add_remote_worker]), which holds it in its own memory (its parameter `arena`)
+ * until the next run. The first task that writes it is given all of it, later ones may have views.
+ * Each names @worker; one that is given another tensor, too, copies what is wanted elsewhere.
+ * Otherwise it is a tensor of [method@Pto.Orchestrator.make_tensor]. When its worker is lost, so
+ * are its contents: a task that reads them fails with %PTO_ERROR_WORKER_LOST.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when there is no such worker or the shape is refused, and with
+ * %PTO_ERROR_NOT_SUPPORTED on a chip. Thread safety: orchestrator thread.
+ *
+ * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
+ */
+PtoTensor *
+pto_orchestrator_make_tensor_at (PtoOrchestrator *orchestrator, int worker, PtoDtype dtype,
+                                 gsize n_dims, const guint64 *shape, GError **error)
+{
+  PtoTensor *tensor;
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!pto_orchestrator_check_usable (orchestrator, error))
+    return NULL;
+  if (orchestrator->machine->ops->submit == NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                           _ ("a chip has no workers below it that a tensor could stay at"));
+      return NULL;
+    }
+  if (worker < 0 || (guint) worker >= pto_worker_get_n_workers (orchestrator->worker))
+    {
+      g_autofree char *path = pto_worker_dup_path (orchestrator->worker);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("a tensor can not stay at worker %d: %s has %u, which count from 0"), worker,
+                   path, pto_worker_get_n_workers (orchestrator->worker));
+      return NULL;
+    }
+  tensor = make_tensor_here (orchestrator, dtype, n_dims, shape, call_tensor, error);
+  if (tensor != NULL)
+    pto_tensor_set_worker (tensor, (guint) worker);
+  return tensor;
+}
+
+/**
  * pto_orchestrator_alloc:
  * @orchestrator: an orchestrator
  * @dtype: type of the elements

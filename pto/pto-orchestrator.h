@@ -247,6 +247,10 @@ PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype,
                                          gsize n_dims, const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
+PtoTensor *pto_orchestrator_make_tensor_at (PtoOrchestrator *orchestrator, int worker,
+                                            PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                                            GError **error);
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_orchestrator_get_worker (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 char *pto_orchestrator_to_string (PtoOrchestrator *orchestrator);

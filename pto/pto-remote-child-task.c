@@ -148,7 +148,12 @@ let_go_of_blocks (PtoRemoteChild *self, GArray *pieces, gboolean came_back)
       if ((piece->access & PTO_WIRE_WRITE) != 0)
         pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
       if ((piece->access & PTO_WIRE_WRITE) != 0 && came_back)
-        pto_remote_directory_add (piece->block, piece->begin, piece->end);
+        {
+          if ((piece->access & PTO_WIRE_STAYS) != 0)
+            pto_remote_directory_add_only (piece->block, piece->begin, piece->end);
+          else
+            pto_remote_directory_add (piece->block, piece->begin, piece->end);
+        }
       pto_remote_directory_let_go (self->directory, piece->block);
       piece->block = NULL;
     }
@@ -177,6 +182,25 @@ make_begun (PtoRemoteChild *self)
       g_variant_builder_add (&list, "(tt)", block->number, block->end - block->begin);
     }
   return g_variant_builder_end (&list);
+}
+
+/* Tasks of which none has begun, as there was no room (is_full) or for another reason. Then nobody
+ * knows what the other end has of them; else what is only there is as it was before. */
+static void
+forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_full)
+{
+  const guint32 only_there = PTO_WIRE_READ | PTO_WIRE_STAYS;
+
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      Piece *piece = &g_array_index (pieces, Piece, i);
+
+      if (!is_full || (piece->access & only_there) != only_there)
+        pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
+      if (piece->block != NULL)
+        pto_remote_directory_let_go (self->directory, piece->block);
+      piece->block = NULL;
+    }
 }
 
 /* One span in parts, ahead of the call. FALSE: it is not wanted any more. */
@@ -348,7 +372,7 @@ count_travelling (const Task *task, guint64 *missing)
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
 
       *missing += count_missing (piece);
-      if ((piece->access & PTO_WIRE_WRITE) != 0)
+      if (pto_wire_comes_back (piece->access))
         written += piece->end - piece->begin;
     }
   return *missing + written;
@@ -456,7 +480,7 @@ take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GE
       const Piece *piece = &g_array_index (task->pieces, Piece, number);
       guint64 bytes = get_bytes (tensor);
 
-      if ((tensor->access & PTO_WIRE_WRITE) == 0 || bytes == 0)
+      if (!pto_wire_comes_back (tensor->access) || bytes == 0)
         continue;
       pto_remote_child_count (&self->traffic->received, bytes);
       if (written != NULL)
@@ -483,7 +507,7 @@ read_written (PtoRemoteChild *self, const Task *task, const PtoRemoteDone *done,
     {
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
 
-      if ((piece->access & PTO_WIRE_WRITE) != 0)
+      if (pto_wire_comes_back (piece->access))
         written[i] = pto_remote_read (reader, piece->end - piece->begin, 1);
     }
   if (!reader->is_bad)
@@ -555,6 +579,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   g_autoptr (GVariant) reply = ask_to_run (self, call, tasks, n, &refused);
   g_autoptr (GVariant) bytes = NULL;
   PtoRemoteReader reader = { 0 };
+  gboolean is_full;
 
   if (reply != NULL)
     {
@@ -564,25 +589,42 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
         take_done (self, &tasks[i], &reader, busy);
       return;
     }
+  is_full = g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY);
   for (guint i = 0; i < n; i++)
-    {
-      for (guint p = 0; p < tasks[i].pieces->len; p++)
-        {
-          const Piece *piece = &g_array_index (tasks[i].pieces, Piece, p);
-
-          pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
-        }
-      let_go_of_blocks (self, tasks[i].pieces, FALSE);
-    }
+    forget_pieces (self, tasks[i].pieces, is_full);
   pto_remote_directory_drop_all (self->directory);
   for (guint i = 0; i < n; i++)
-    if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
+    if (again || !is_full)
       fail_task (&tasks[i], g_error_copy (refused));
     else
       {
         use_blocks (self, tasks[i].pieces);
         run_together (self, call, &tasks[i], 1, n == 1, busy);
       }
+}
+
+/* What stays there is not here to be sent: it has to be there. */
+static gboolean
+check_there (PtoRemoteChild *self, const Task *task, GError **error)
+{
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+      guint64 missing;
+
+      if ((piece->access & PTO_WIRE_STAYS) == 0 || (piece->access & PTO_WIRE_READ) == 0)
+        continue;
+      missing = pto_remote_directory_find_missing (self->directory, piece->begin, piece->end);
+      if (missing == 0)
+        continue;
+      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                   _ ("%" PRIu64 " bytes of a tensor that stays at %s (make_tensor_at) are not "
+                      "there: they were lost with the worker, or the first task that wrote it was "
+                      "not given all of it"),
+                   missing, self->path);
+      return FALSE;
+    }
+  return TRUE;
 }
 
 /* Why it is not sent. */
@@ -592,7 +634,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
   if (refused == NULL)
-    return check_args (self, &task->call.args, error);
+    return check_args (self, &task->call.args, error) && check_there (self, task, error);
   g_propagate_error (error, g_error_copy (refused));
   return FALSE;
 }
@@ -658,12 +700,12 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
       Task *task = &g_array_index (tasks, Task, i);
       GError *error = NULL;
 
+      task->pieces = make_pieces (&task->call.args);
       if (!check_task (self, task, &error))
         {
           fail_task (task, error);
           continue;
         }
-      task->pieces = make_pieces (&task->call.args);
       numbers[sent->len] = i;
       g_array_append_val (sent, *task);
     }

@@ -29,6 +29,8 @@ typedef struct
   GArray *good; /* PtoRemoteSpan, by address, apart */
   GList link;   /* in the order of the last use */
   guint users;  /* tasks that are under way */
+  /* What is good in it is nowhere else: it is not thrown away before there is nothing. */
+  gboolean stays;
 } PtoRemoteBlock;
 
 typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
@@ -45,8 +47,13 @@ void pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock 
 /* Of the range, what has to be sent: PtoRemoteSpan, by address. */
 GArray *pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
 guint64 pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* How many bytes of it are in no block that has all of the range, taking the best. */
+guint64 pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin,
+                                           guint64 end);
 /* The range is there, in that block, as it is here. */
 void pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* The same, and it is not here: the block stays as long as any of it is good. */
+void pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* The range is not what it is here any more, in no block but this one (or NULL). */
 void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
                                   const PtoRemoteBlock *but);

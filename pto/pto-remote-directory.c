@@ -131,6 +131,13 @@ pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
   g_array_insert_val (block->good, first, span);
 }
 
+void
+pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  pto_remote_directory_add (block, begin, end);
+  block->stays = TRUE;
+}
+
 static void
 remove_from (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
@@ -172,8 +179,10 @@ pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint
 
       if (block->begin >= end)
         return;
-      if (block != but)
-        remove_from (block, begin, end);
+      if (block == but)
+        continue;
+      remove_from (block, begin, end);
+      block->stays = block->stays && block->good->len > 0;
     }
 }
 
@@ -253,7 +262,7 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
       if (directory->blocks->len < BLOCKS_MAX && bytes <= directory->limit
           && directory->bytes <= directory->limit - bytes)
         return;
-      if (block->users == 0)
+      if (block->users == 0 && !block->stays)
         drop (directory, block);
     }
 }
@@ -277,12 +286,13 @@ begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
   return block;
 }
 
-PtoRemoteBlock *
-pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+/* Of those that have all of the range, the one with most of it; NULL: there is none. */
+static PtoRemoteBlock *
+find_best (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 *most)
 {
   PtoRemoteBlock *best = NULL;
-  guint64 most = 0;
 
+  *most = 0;
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
@@ -293,11 +303,29 @@ pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 
       if (block->end < end)
         continue;
       n = count_good (block, begin, end);
-      if (best != NULL && n <= most)
+      if (best != NULL && n <= *most)
         continue;
       best = block;
-      most = n;
+      *most = n;
     }
+  return best;
+}
+
+guint64
+pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  guint64 most;
+
+  find_best (directory, begin, end, &most);
+  return end - begin - most;
+}
+
+PtoRemoteBlock *
+pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  guint64 most;
+  PtoRemoteBlock *best = find_best (directory, begin, end, &most);
+
   if (best == NULL)
     best = begin_block (directory, begin, end);
   else
@@ -322,7 +350,7 @@ pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i - 1);
 
-      if (block->users == 0)
+      if (block->users == 0 && !block->stays)
         drop (directory, block);
     }
 }

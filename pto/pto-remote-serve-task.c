@@ -315,7 +315,7 @@ pack_done (GByteArray *reply, const Task *task, guint32 status, const struct pto
   guint64 bytes = 0;
 
   for (guint i = 0; status == 0 && i < task->head.n_pieces; i++)
-    if ((task->pieces[i].access & PTO_WIRE_WRITE) != 0)
+    if (pto_wire_comes_back (task->pieces[i].access))
       bytes += task->pieces[i].bytes;
   done.has_written = status == 0 && *written + bytes <= PTO_REMOTE_INLINE_BYTES;
   if (status != 0)
@@ -333,7 +333,7 @@ pack_done (GByteArray *reply, const Task *task, guint32 status, const struct pto
     return;
   *written += bytes;
   for (guint i = 0; i < task->head.n_pieces; i++)
-    if ((task->pieces[i].access & PTO_WIRE_WRITE) != 0)
+    if (pto_wire_comes_back (task->pieces[i].access))
       pto_remote_pack (reply, (gconstpointer) (guintptr) task->pieces[i].address,
                        task->pieces[i].bytes);
 }

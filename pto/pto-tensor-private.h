@@ -14,6 +14,8 @@ G_BEGIN_DECLS
  * wherever memory is wanted. */
 PtoTensor *pto_tensor_new_stand_in (guint64 address, PtoDtype dtype, gsize n_dims,
                                     const guint64 *shape, GObject *graph);
+/* It stays at that worker; of one that nobody else has yet, and that has no memory. */
+void pto_tensor_set_worker (PtoTensor *tensor, guint worker);
 /* Why a tensor can not be used, or NULL. */
 const char *pto_tensor_get_refusal (const PtoTensor *tensor);
 /* The engine's handle for a submit of that run, whose number no other run has; makes the record of

@@ -68,6 +68,7 @@ struct _PtoTensor
   gsize kept;             /* atomic, a hint: the last run that has put it into its set */
   gsize written;          /* atomic, a hint: the last run that has found that it can be written */
   gboolean stand_in;      /* for what a launch of a graph has: that memory is none */
+  guint home;             /* of a root: 1 + the worker that it stays at; 0: it does not stay */
 
   /* Of a root without memory. */
   Record first;      /* of the machine that has used it first: of all, mostly */
@@ -636,6 +637,33 @@ pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
   tensor->allocated = address;
   tensor->owner = owner;
   tensor->release = release;
+}
+
+void
+pto_tensor_set_worker (PtoTensor *tensor, guint worker)
+{
+  tensor->home = worker + 1;
+}
+
+/**
+ * pto_tensor_get_worker:
+ * @tensor: a tensor
+ *
+ * Gives the worker that a tensor stays at.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: as [method@Pto.Orchestrator.make_tensor_at] was told; -1: it goes wherever a task needs
+ *   it
+ *
+ * Since: 0.1
+ */
+int
+pto_tensor_get_worker (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, -1);
+
+  return (int) (tensor->root != NULL ? tensor->root : tensor)->home - 1;
 }
 
 PtoTensor *

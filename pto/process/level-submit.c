@@ -194,6 +194,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   memcpy (copy, task, offsetof (struct pto_level_task, config));
   copy->config_bytes = pto_wire_config_copy (&copy->config, &task->config);
   copy->members = NULL;
+  copy->stays = NULL;
   copy->failed = false;
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
   memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
@@ -201,7 +202,8 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->n_tensors = n_params - n_scalars;
   for (uint32_t i = 0; i < n_params; i++)
     if (params[i].type != PTO_PARAM_SCALAR)
-      extra[bytes++] = access_of (params[i].type);
+      extra[bytes++] = access_of (params[i].type)
+                       | (task->stays != NULL && task->stays[i] ? PTO_WIRE_STAYS : 0);
   if (task->kinds != NULL)
     {
       memcpy (extra + bytes, task->kinds, n_scalars);

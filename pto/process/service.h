@@ -142,6 +142,9 @@ struct pto_level_task
   /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
    * behind those bytes, if not NULL. */
   const uint8_t *kinds;
+  /* in: of each tensor, whether it stays where it is (PTO_WIRE_STAYS); NULL: none does. In storage
+   * those bytes of access say it. */
+  const bool *stays;
   uint32_t n_members;
   uint32_t n_tensors; /* all members'; filled in with the storage */
   uint32_t kind;      /* enum pto_child_kind */

@@ -18,9 +18,18 @@
  * is done with it is not said. */
 enum pto_wire_access
 {
-  PTO_WIRE_READ = 1, /* in, before the call */
-  PTO_WIRE_WRITE = 2 /* out, after it */
+  PTO_WIRE_READ = 1,  /* in, before the call */
+  PTO_WIRE_WRITE = 2, /* out, after it */
+  /* Neither: all of it is where the call is, and nowhere else. */
+  PTO_WIRE_STAYS = 4
 };
+
+/* Is it wanted where the call came from? */
+static inline bool
+pto_wire_comes_back (uint32_t access)
+{
+  return (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) == PTO_WIRE_WRITE;
+}
 
 /* A tensor on its way to another worker: contiguous, all of it in memory that both map. */
 struct pto_continuous_tensor

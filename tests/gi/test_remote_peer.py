@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
 READ, WRITE = 1, 2
-PROTOCOL = 4
+PROTOCOL = 5
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
 

@@ -238,6 +238,10 @@ class Orchestrator(Pto.Orchestrator):
 
     tensor = make_tensor
 
+    def make_tensor_at(self, worker: int, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:
+        """A tensor that stays at the worker with that id: only its tasks use it."""
+        return _make(self, lambda orch, *words: Pto.Orchestrator.make_tensor_at(orch, worker, *words), shape, dtype)
+
     def get_element(self, tensor: _ArrayLike, *index: int | Sequence[int]) -> float:
         """The number at that place, as numbers or as a list, or the first one, once the tasks that write it are done."""
         if self._needs_place:

@@ -100,3 +100,12 @@ def hold(orch, args, config):
     """y: 1.5 s in which no other line of Python runs."""
     ctypes.PyDLL(None).usleep(1500000)
     args[0][0] = os.getpid()
+
+
+def add_in_place(orch, args, config):
+    args[0][:] = args[0] + args[1]
+
+
+def copy(orch, args, config):
+    """x, y"""
+    args[1][:] = args[0]

@@ -1,0 +1,148 @@
+# test_remote_staying.py: does a tensor that stays at a worker stay there, and is what is lost told?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import os
+import sys
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+N = 1 << 19  # of two bytes: more than travels in a message, with another one
+
+
+def copy(args):
+    args[1][:] = args[0]
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Staying(unittest.TestCase):
+    def setUp(self):
+        self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
+        for _ in range(2):
+            self.host.add_remote_worker("local:", roots=root)
+        self.fill, self.add, self.copy, self.stop = (
+            self.host.register(f) for f in (remote_steps.fill, remote_steps.add_in_place, remote_steps.copy, remote_steps.stop))
+        self.sub_copy = self.host.register(copy)
+
+    def tearDown(self):
+        self.host.close()
+
+    def count(self):
+        run = self.host.dup_statistics()
+        return run.get_bytes_sent(), run.get_bytes_received()
+
+    def test_nothing_of_it_travels(self):
+        out = Pto.Buffer.array((2, 4), "i2")
+
+        def graph(orch, out):
+            for i in range(2):
+                x = orch.make_tensor_at(i, N, "i2")
+                self.assertEqual(x.get_worker(), i)
+                self.assertEqual(x[4:].get_worker(), i)
+                orch.submit_next_level(self.fill, [x.write(), 3 + i], worker=i)
+                orch.submit_next_level(self.add, [x.update(), 10], worker=i)
+                orch.submit_next_level(self.add, [x[2:4].update(), 100], worker=i)
+                orch.submit_next_level(self.copy, [x[:4].read(), out[i].write_existing()], worker=i)
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tolist(), [[13, 13, 113, 113], [14, 14, 114, 114]])
+        self.assertEqual(self.count(), (16, 16))  # out, both ways
+
+    def test_it_is_not_thrown_away_for_room(self):
+        for i in range(2):
+            self.host.get_child(i).set_parameter("arena", str(16 << 20))
+        out = Pto.Buffer.array(4, "i2")
+        others = [Pto.Buffer.array(N, "i2") for _ in range(16)]
+
+        def graph(orch, out, *others):
+            x = orch.make_tensor_at(0, N, "i2")
+            orch.submit_next_level(self.fill, [x.write(), 7], worker=0)
+            for other in others:  # 16 MiB
+                orch.submit_next_level(self.fill, [other.write_existing(), 1], worker=0)
+            orch.submit_next_level(self.copy, [x[:4].read(), out.write_existing()], worker=0)
+
+        self.host.run(graph, out, *others)
+        self.assertEqual(out.tolist(), [7] * 4)
+
+    def test_it_is_for_its_worker(self):
+        out = Pto.Buffer.array(4, "i2")
+        texts = []
+
+        def graph(orch, out):
+            x = orch.make_tensor_at(1, 4, "i2")
+            for submit in (lambda: orch.submit_next_level(self.fill, [x.write(), 1], worker=0),
+                           lambda: orch.submit_next_level(self.fill, [x.write(), 1]),
+                           lambda: orch.submit_sub(self.sub_copy, [out.read(), x.write()]),
+                           lambda: orch.allreduce([x]),
+                           lambda: orch.make_tensor_at(2, 4, "i2"),
+                           lambda: orch.make_tensor_at(-1, 4, "i2")):
+                with self.assertRaises(GLib.Error) as raised:
+                    submit()
+                texts.append(raised.exception.message)
+            orch.submit_next_level(self.fill, [x.write(), 1], worker=1)
+
+        self.host.run(graph, out)
+        for text in texts[:3]:
+            self.assertIn("stays at worker 1 (make_tensor_at)", text)
+        self.assertEqual(texts[4:], [f"a tensor can not stay at worker {i}: L4/0 has 2, which count from 0" for i in (2, -1)])
+
+    def test_what_nobody_has_written(self):
+        out = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out):
+            x = orch.make_tensor_at(0, 4, "i2")
+            orch.submit_next_level(self.fill, [x[:3].write(), 1], worker=0)
+            orch.submit_next_level(self.copy, [x.read(), out.write_existing()], worker=0)
+
+        with self.assertRaises(GLib.Error) as raised:
+            self.host.run(graph, out)
+        self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
+        self.assertIn("8 bytes of a tensor that stays at L4/0/L3/0 (make_tensor_at) are not there", raised.exception.message)
+
+    def test_what_was_lost_with_its_worker(self):
+        """The next life of the worker has nothing of it."""
+        out = Pto.Buffer.array(4, "i2")
+        token = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out, token):
+            x = orch.make_tensor_at(0, 4, "i2")
+            orch.submit_next_level(self.fill, [x.write(), 1], worker=0)
+            orch.submit_next_level(self.stop, [token.write_existing()], worker=0)
+            orch.submit_next_level(self.copy, [x.read(), out.write_existing()], worker=0)
+
+        out[:] = 5
+        with self.assertRaises(GLib.Error) as raised:
+            self.host.run(graph, out, token)
+        self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
+        self.assertEqual(out.tolist(), [5] * 4)  # not what memory holds that was begun anew
+
+    def test_a_graph(self):
+        out = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out):
+            x = orch.make_tensor_at(1, 4, "i2")
+            orch.submit_next_level(self.fill, [x.write(), 9], worker=1)
+            orch.submit_next_level(self.copy, [x.read(), out.write_existing()], worker=1)
+
+        captured = self.host.capture(graph, out)
+        for _ in range(2):
+            out[:] = 0
+            self.host.run(captured, out)
+            self.assertEqual(out.tolist(), [9] * 4)
+            self.assertEqual(self.count(), (8, 8))
+
+
+tap.main()
