@@ -39,6 +39,8 @@ typedef struct
   GArray *sockets;
   GArray *clients;
   gboolean is_full; /* was said */
+  guint n_begun;    /* sessions, so far */
+  gint64 heard;     /* when whoever holds standard input has last asked */
 } Listener;
 
 static guint
@@ -77,6 +79,7 @@ begin (Listener *listener, int fd)
   if (ok)
     {
       client.gate = pair[0];
+      listener->n_begun += !is_tls;
       g_array_append_val (listener->clients, client);
       return;
     }
@@ -102,6 +105,7 @@ answer_gate (Listener *listener, Client *client)
     }
   close (client->gate);
   client->gate = -1;
+  listener->n_begun++;
 }
 
 /* Also those that were left to this process. FALSE: there is none. */
@@ -158,12 +162,44 @@ has_room (Listener *listener)
   return !is_full;
 }
 
+/* Each line of standard input, whatever it is, is answered by one: who this is, and how many are
+ * here. FALSE: it has ended. */
+static gboolean
+answer_input (Listener *listener)
+{
+  char lines[256];
+  gssize n = read (STDIN_FILENO, lines, sizeof lines);
+
+  if (n < 0)
+    return errno == EINTR || errno == EAGAIN;
+  listener->heard = g_get_monotonic_time ();
+  for (gssize i = 0; i < n; i++)
+    if (lines[i] == '\n')
+      printf ("status %d %s %u %u\n", (int) getpid (), g_get_host_name (), count (listener, FALSE),
+              listener->n_begun);
+  fflush (stdout);
+  return n > 0;
+}
+
+/* Whoever has begun this and is cut off is not seen to end: the lease does. Milliseconds; -1:
+ * nobody holds it. */
+static int
+count_lease (const Listener *listener)
+{
+  gint64 passed = (g_get_monotonic_time () - listener->heard) / G_TIME_SPAN_MILLISECOND;
+
+  return listener->options->attached ? (int) CLAMP (
+             listener->options->timeout * G_GINT64_CONSTANT (1000) - passed, 0, G_MAXINT)
+                                     : -1;
+}
+
 static void
 wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
 {
   guint n_sockets = listener->sockets->len;
   guint n_clients = listener->clients->len;
-  g_autofree struct pollfd *polls = g_new0 (struct pollfd, 1 + n_sockets + n_clients);
+  g_autofree struct pollfd *polls = g_new0 (struct pollfd, 2 + n_sockets + n_clients);
+  struct pollfd *input = &polls[1 + n_sockets + n_clients];
   gboolean accepts = has_room (listener);
   struct signalfd_siginfo info;
 
@@ -175,8 +211,18 @@ wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
     polls[1 + n_sockets + i]
         = (struct pollfd){ .fd = g_array_index (listener->clients, Client, i).gate,
                            .events = POLLIN };
-  if (poll (polls, 1 + n_sockets + n_clients, -1) <= 0)
+  *input
+      = (struct pollfd){ .fd = listener->options->attached ? STDIN_FILENO : -1, .events = POLLIN };
+  if (poll (polls, 2 + n_sockets + n_clients, count_lease (listener)) < 0)
     return;
+  if (input->revents != 0)
+    *goes_on &= answer_input (listener);
+  else if (count_lease (listener) == 0)
+    {
+      remote_say ("nothing was heard for %d s of who has begun this (--timeout)",
+                  listener->options->timeout);
+      *goes_on = FALSE;
+    }
   for (guint i = 0; i < n_clients; i++)
     {
       short found = polls[1 + n_sockets + i].revents;
@@ -267,6 +313,7 @@ remote_listen_main (const Options *options)
   for (guint i = 0; i < names->len; i++)
     printf ("pto-remote listens at %s\n", (const char *) g_ptr_array_index (names, i));
   fflush (stdout);
+  listener.heard = g_get_monotonic_time ();
   while (goes_on)
     wait_and_serve (&listener, signals, &goes_on);
   for (guint i = 0; i < listener.sockets->len; i++)

@@ -23,6 +23,7 @@ typedef struct
   char *listen;  /* the address, or NULL */
   char *connect; /* the same */
   gboolean accept;
+  gboolean attached;  /* whoever listens ends with standard input, which asks how it is */
   char *certificates; /* directory; NULL: no TLS */
   char **allowed;     /* names of parents; NULL: all */
   char *python;

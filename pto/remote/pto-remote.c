@@ -169,6 +169,10 @@ main (int argc, char **argv)
             "Wait for programs at tls://host:port or unix:/path", "ADDRESS" },
           { "certificates", 0, 0, G_OPTION_ARG_FILENAME, &options.certificates,
             "ca.pem, cert.pem and key.pem, for tls:// (pto remote certificates)", "DIR" },
+          { "attached", 0, 0, G_OPTION_ARG_NONE, &options.attached,
+            "With --listen: end with standard input, of which each line is answered by one, or "
+            "when it is silent for --timeout",
+            NULL },
           { "allow", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.allowed,
             "Of those with a certificate let only this name in; may be given several times",
             "NAME" },
