@@ -22,7 +22,21 @@ typedef struct
   char *platform; /* NULL: the default */
 } PtoRemoteSpec;
 
+/* In the words of a launcher: where the host is. */
+#define PTO_REMOTE_HOST_WORD "%h"
+
+/* One that the library knows. */
+gboolean pto_remote_is_launcher (const char *name);
+/* Is it an address where somebody listens? */
+gboolean pto_remote_is_listener (const char *address);
+/* The host in place of the word for it. */
+char *pto_remote_put_host (const char *text, const char *host);
+
 PtoRemoteSpec *pto_remote_spec_new (const char *address, GVariant *options, GError **error);
+/* What launches pto-remote, or another program (NULL: the usual one), with those arguments where an
+ * address says that is none of a listener; words and quotes: of the options launcher and shell. */
+char **pto_remote_make_command (const char *address, const char *const *words, gboolean quotes,
+                                const char *program, const char *const *arguments, GError **error);
 void pto_remote_spec_free (PtoRemoteSpec *spec);
 /* Launches it, connected to stream. Any thread, also of a process that was forked. */
 gboolean pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPid *process,

@@ -35,6 +35,14 @@ typedef struct
   gboolean quotes;      /* a shell there reads the rest */
 } Launcher;
 
+/* Who an address means. */
+typedef struct
+{
+  const char *const *words; /* up to a NULL; none: it is this machine */
+  gboolean quotes;
+  const char *host;
+} Launch;
+
 /* Where somebody listens: what is there, was chosen there. */
 typedef enum
 {
@@ -53,32 +61,53 @@ static const Launcher launchers[] = {
   { "mpirun", { "mpirun", "--quiet", "-n", "1", "--host", "%h" }, FALSE },
 };
 
-static const Launcher *
-find_launcher (const char *address, const char **host, GError **error)
+/* Of "//host"; NULL: there is none. */
+static const char *
+find_host (const char *rest)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
-    {
-      const Launcher *launcher = &launchers[i];
-      gsize n = strlen (launcher->scheme);
+  /* What begins with a dash would be an option of the launcher. */
+  return g_str_has_prefix (rest, "//") && rest[2] != '\0' && rest[2] != '-'
+                 && strpbrk (rest + 2, "/ \t\n") == NULL
+             ? rest + 2
+             : NULL;
+}
 
-      if (strncmp (address, launcher->scheme, n) != 0 || address[n] != ':')
-        continue;
-      *host = address + n + 1;
-      if (launcher->words[0] == NULL && **host == '\0')
-        return launcher;
-      /* What begins with a dash would be an option of the launcher. */
-      if (launcher->words[0] != NULL && g_str_has_prefix (*host, "//") && (*host)[2] != '\0'
-          && (*host)[2] != '-' && strpbrk (*host + 2, "/ \t\n") == NULL)
-        {
-          *host += 2;
-          return launcher;
-        }
+/* words: of the option launcher, or NULL; then the scheme is any name. */
+static gboolean
+find_launch (const char *address, const char *const *words, gboolean quotes, Launch *launch,
+             GError **error)
+{
+  const char *colon = strchr (address, ':');
+
+  if (quotes && words == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the option shell of %s is for the option launcher, which is missing"),
+                   address);
+      return FALSE;
     }
+  if (words != NULL && words[0] == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the launcher of %s has no words: the first is a program"), address);
+      return FALSE;
+    }
+  *launch = (Launch){ .words = words, .quotes = quotes };
+  for (guint i = 0; words == NULL && i < G_N_ELEMENTS (launchers); i++)
+    if (colon != NULL && strlen (launchers[i].scheme) == (gsize) (colon - address)
+        && g_str_has_prefix (address, launchers[i].scheme))
+      *launch = (Launch){ .words = launchers[i].words, .quotes = launchers[i].quotes };
+  if (launch->words != NULL && launch->words[0] == NULL && colon[1] == '\0')
+    return TRUE;
+  if (launch->words != NULL && launch->words[0] != NULL && colon != NULL && colon != address)
+    launch->host = find_host (colon + 1);
+  if (launch->host != NULL)
+    return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                _ ("\"%s\" is no address of a remote worker: write local:, ssh://host, srun://host, "
                   "mpirun://host, tls://host:port or unix:/path"),
                address);
-  return NULL;
+  return FALSE;
 }
 
 static Listener
@@ -100,34 +129,70 @@ find_listener (const char *address)
 }
 
 static void
-add_word (GPtrArray *argv, const Launcher *launcher, const char *word)
+add_word (GPtrArray *argv, const Launch *launch, const char *word)
 {
-  g_ptr_array_add (argv, launcher->quotes ? g_shell_quote (word) : g_strdup (word));
+  g_ptr_array_add (argv, launch->quotes ? g_shell_quote (word) : g_strdup (word));
+}
+
+char *
+pto_remote_put_host (const char *text, const char *host)
+{
+  g_auto (GStrv) parts = g_strsplit (text, PTO_REMOTE_HOST_WORD, -1);
+
+  return g_strjoinv (host, parts);
+}
+
+gboolean
+pto_remote_is_launcher (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    if (strcmp (launchers[i].scheme, name) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+pto_remote_is_listener (const char *address)
+{
+  return find_listener (address) != LISTENER_NONE;
+}
+
+/* The program there; its arguments follow, and a NULL. */
+static GPtrArray *
+begin_argv (const Launch *launch, const char *program)
+{
+  GPtrArray *argv = g_ptr_array_new ();
+
+  for (guint i = 0; launch->words[i] != NULL; i++)
+    g_ptr_array_add (argv, pto_remote_put_host (launch->words[i], launch->host));
+  add_word (argv, launch, program);
+  return argv;
+}
+
+static char **
+end_argv (GPtrArray *argv)
+{
+  g_ptr_array_add (argv, NULL);
+  return (char **) g_ptr_array_free (argv, FALSE);
 }
 
 /* Of options that were looked at. */
 static char **
-make_argv (const Launcher *launcher, const char *host, const char *program, char **roots,
-           const char *python)
+make_argv (const Launch *launch, const char *program, char **roots, const char *python)
 {
-  GPtrArray *argv = g_ptr_array_new ();
+  GPtrArray *argv = begin_argv (launch, program);
 
-  for (guint i = 0; launcher->words[i] != NULL; i++)
-    g_ptr_array_add (argv,
-                     g_strdup (strcmp (launcher->words[i], "%h") == 0 ? host : launcher->words[i]));
-  add_word (argv, launcher, program);
   if (python != NULL)
     {
-      add_word (argv, launcher, "--python");
-      add_word (argv, launcher, python);
+      add_word (argv, launch, "--python");
+      add_word (argv, launch, python);
     }
   for (guint i = 0; roots != NULL && roots[i] != NULL; i++)
     {
-      add_word (argv, launcher, "--root");
-      add_word (argv, launcher, roots[i]);
+      add_word (argv, launch, "--root");
+      add_word (argv, launch, roots[i]);
     }
-  g_ptr_array_add (argv, NULL);
-  return (char **) g_ptr_array_free (argv, FALSE);
+  return end_argv (argv);
 }
 
 static const struct
@@ -139,7 +204,8 @@ static const struct
   { "devices", "u", N_ ("a number") },    { "sub-workers", "u", N_ ("a number") },
   { "platform", "s", N_ ("a text") },     { "program", "s", N_ ("a text") },
   { "python", "s", N_ ("a text") },       { "roots", "as", N_ ("a list of texts") },
-  { "certificates", "s", N_ ("a text") },
+  { "certificates", "s", N_ ("a text") }, { "launcher", "as", N_ ("a list of texts") },
+  { "shell", "b", N_ ("true or false") },
 };
 
 /* Is it an option of that address? */
@@ -147,8 +213,12 @@ static gboolean
 check_use (Listener listener, const char *address, const char *name, GError **error)
 {
   gboolean is_there = strcmp (name, "python") == 0 || strcmp (name, "roots") == 0;
+  gboolean is_launcher = strcmp (name, "launcher") == 0 || strcmp (name, "shell") == 0;
 
-  if (listener != LISTENER_NONE && is_there)
+  if (listener != LISTENER_NONE && is_launcher)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("the option %s is not for %s: nothing is launched there"), name, address);
+  else if (listener != LISTENER_NONE && is_there)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                  _ ("the option %s is not for %s: whoever began pto-remote --listen there has "
                     "chosen it"),
@@ -184,7 +254,7 @@ check_options (GVariant *options, Listener listener, const char *address, GError
       else if (i == G_N_ELEMENTS (known_options))
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
-                        "platform, program, python, roots and certificates"),
+                        "platform, program, python, roots, certificates, launcher and shell"),
                      name);
       else
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -199,12 +269,12 @@ check_options (GVariant *options, Listener listener, const char *address, GError
 /* Of this machine: as the environment says, or what was installed with this library; elsewhere, and
  * where that is not there, it is looked for in PATH. */
 static char *
-dup_program (const PtoRemoteSpec *spec)
+dup_program (const char *host)
 {
   const char *variable = g_getenv ("PTO_REMOTE");
   Dl_info info;
 
-  if (spec->host != NULL)
+  if (host != NULL)
     return g_strdup ("pto-remote");
   if (variable != NULL && *variable != '\0')
     return g_strdup (variable);
@@ -227,19 +297,17 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
 {
   g_autoptr (GVariant) none = NULL;
   g_autofree const char **roots = NULL;
+  g_autofree const char **words = NULL;
   g_autofree char *usual = NULL;
   const char *program = NULL;
   const char *python = NULL;
   const char *platform = NULL;
   const char *certificates = NULL;
-  const char *host = NULL;
+  gboolean quotes = FALSE;
   Listener listener = find_listener (address);
-  const Launcher *launcher
-      = listener == LISTENER_NONE ? find_launcher (address, &host, error) : &launchers[0];
+  Launch launch = { .words = launchers[0].words };
   PtoRemoteSpec *spec;
 
-  if (launcher == NULL)
-    return NULL;
   if (options == NULL)
     options = none = g_variant_ref_sink (g_variant_new ("a{sv}", NULL));
   if (!g_variant_is_of_type (options, G_VARIANT_TYPE_VARDICT))
@@ -249,6 +317,10 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
                    g_variant_get_type_string (options));
       return NULL;
     }
+  g_variant_lookup (options, "launcher", "^a&s", &words);
+  g_variant_lookup (options, "shell", "b", &quotes);
+  if (listener == LISTENER_NONE && !find_launch (address, words, quotes, &launch, error))
+    return NULL;
   if (!check_options (options, listener, address, error))
     return NULL;
   g_variant_lookup (options, "certificates", "&s", &certificates);
@@ -263,7 +335,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
     }
   spec = g_new0 (PtoRemoteSpec, 1);
   spec->address = g_strdup (address);
-  spec->host = launcher->words[0] != NULL ? g_strdup (host) : NULL;
+  spec->host = g_strdup (launch.host);
   g_variant_lookup (options, "devices", "u", &spec->n_devices);
   g_variant_lookup (options, "sub-workers", "u", &spec->n_sub_workers);
   g_variant_lookup (options, "program", "&s", &program);
@@ -272,15 +344,33 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   g_variant_lookup (options, "roots", "^a&s", &roots);
   spec->platform = g_strdup (platform);
   if (program == NULL)
-    program = usual = dup_program (spec);
+    program = usual = dup_program (spec->host);
   if (listener == LISTENER_TLS)
     spec->argv = g_strdupv ((char *[]){ (char *) program, (char *) "--connect", (char *) address,
                                         (char *) "--certificates", (char *) certificates, NULL });
   else
-    spec->argv = make_argv (launcher, host, program, (char **) roots,
+    spec->argv = make_argv (&launch, program, (char **) roots,
                             python != NULL && *python != '\0' ? python : NULL);
   spec->path = listener == LISTENER_UNIX ? spec->address + strlen (UNIX_SCHEME) : NULL;
   return spec;
+}
+
+char **
+pto_remote_make_command (const char *address, const char *const *words, gboolean quotes,
+                         const char *program, const char *const *arguments, GError **error)
+{
+  g_autofree char *usual = NULL;
+  GPtrArray *argv;
+  Launch launch;
+
+  if (!find_launch (address, words, quotes, &launch, error))
+    return NULL;
+  if (program == NULL)
+    program = usual = dup_program (launch.host);
+  argv = begin_argv (&launch, program);
+  for (guint i = 0; arguments[i] != NULL; i++)
+    add_word (argv, &launch, arguments[i]);
+  return end_argv (argv);
 }
 
 void

@@ -151,6 +151,9 @@ void pto_worker_notify_state (PtoWorker *worker);
  * thread. Not at all in a child, where nobody listens: handlers and their context are its parent's.
  */
 void pto_worker_call_owner (PtoWorker *worker, void (*call) (PtoWorker *worker));
+/* A remote worker that is below nobody yet, and puts it below one that may have such. */
+PtoWorker *pto_worker_new_remote (const char *address, GVariant *options, GError **error);
+gboolean pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error);
 /* Registers what another process, or its parent, has described. A reference. */
 PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
                                      GError **error);

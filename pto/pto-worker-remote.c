@@ -12,6 +12,41 @@
 
 #define REMOTE_LEVEL 3
 
+static gboolean
+check_level (PtoWorker *worker, GError **error)
+{
+  if (worker->level > REMOTE_LEVEL)
+    return TRUE;
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("a remote worker is one of level %d, and is below one of level %d or more, not %u"),
+      REMOTE_LEVEL, REMOTE_LEVEL + 1, worker->level);
+  return FALSE;
+}
+
+PtoWorker *
+pto_worker_new_remote (const char *address, GVariant *options, GError **error)
+{
+  PtoRemoteSpec *spec = pto_remote_spec_new (address, options, error);
+  PtoWorker *worker;
+
+  if (spec == NULL)
+    return NULL;
+  worker = pto_worker_new_host (REMOTE_LEVEL, spec->n_devices, spec->n_sub_workers, spec->platform,
+                                error);
+  if (worker != NULL)
+    worker->remote = spec;
+  else
+    pto_remote_spec_free (spec);
+  return worker;
+}
+
+gboolean
+pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
+{
+  return check_level (worker, error) && pto_worker_add_worker (worker, remote, error);
+}
+
 /**
  * pto_worker_add_remote_worker:
  * @worker: a new worker of level 4 or more
@@ -41,8 +76,10 @@
  * Options, by name: `devices` (`u`, chips), `sub-workers` (`u`), `platform` (`s`), `roots` (`as`,
  * directories there), `python` (`s`, an interpreter there; without one nothing can be imported) and
  * `program` (`s`, where `pto-remote` is; on this machine the environment may say so in PTO_REMOTE).
- * Of who listens, roots and interpreter are what it was begun with; `certificates` (`s`) is the
- * directory with ca.pem, cert.pem and key.pem of this end, for `tls:`.
+ * With `launcher` (`as`, words of which `%h` is the host; the program and its arguments follow, for
+ * a shell there if `shell`, `b`, says so) the address is any name, `://` and the host. Of who
+ * listens, roots and interpreter are what it was begun with; `certificates` (`s`) is the directory
+ * with ca.pem, cert.pem and key.pem of this end, for `tls:`.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
  * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.
@@ -56,32 +93,13 @@ pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *
                               GError **error)
 {
   g_autoptr (PtoWorker) child = NULL;
-  PtoRemoteSpec *spec;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
   g_return_val_if_fail (address != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (worker->level <= REMOTE_LEVEL)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("a remote worker is one of level %d, and is below one of level %d or more, not %u"),
-          REMOTE_LEVEL, REMOTE_LEVEL + 1, worker->level);
-      return NULL;
-    }
-  spec = pto_remote_spec_new (address, options, error);
-  if (spec == NULL)
-    return NULL;
-  child = pto_worker_new_host (REMOTE_LEVEL, spec->n_devices, spec->n_sub_workers, spec->platform,
-                               error);
-  if (child == NULL)
-    {
-      pto_remote_spec_free (spec);
-      return NULL;
-    }
-  child->remote = spec;
-  return pto_worker_add_worker (worker, child, error) ? child : NULL;
+  child = check_level (worker, error) ? pto_worker_new_remote (address, options, error) : NULL;
+  return child != NULL && pto_worker_add_worker (worker, child, error) ? child : NULL;
 }
 
 /**

@@ -12,6 +12,7 @@
 #include "pto-callable-handle.h"
 #include "pto-callable.h"
 #include "pto-chip-orchestration.h"
+#include "pto-cluster-file.h"
 #include "pto-compile.h"
 #include "pto-costs.h"
 #include "pto-device-code.h"

@@ -6,7 +6,8 @@
 # Each of two remote workers has half of the rows and two chips. A step is a task for each of them, which gives the
 # gradient of its rows, and a function here that moves the weights. That a step waits for the weights of the one before,
 # and the two workers not for each other, follows from what each task reads and writes. With names of machines on the
-# command line (data_parallel.py ssh://one ssh://two) they are there, and this checkout has to be, too.
+# command line (data_parallel.py ssh://one ssh://two) they are there, and this checkout has to be, too; with a cluster file
+# (data_parallel.py cluster.ini) they are where that says.
 import os
 import sys
 
@@ -34,10 +35,15 @@ def reference(x, y):
     return w
 
 
-def main(addresses):
+def add_workers(root, words):
+    if words[0].endswith(".ini"):
+        return root.add_cluster(words[0])
+    return [root.add_remote_worker(address, devices=2, sub_workers=1, roots=os.path.join(here, "steps")) for address in words]
+
+
+def main(words):
     with Pto.Worker(level=4, sub_workers=1) as root:  # no process yet
-        for address in addresses:
-            remote = root.add_remote_worker(address, devices=2, sub_workers=1, roots=os.path.join(here, "steps"))
+        for remote in add_workers(root, words):
             remote.register(Pto.Callable.chip(os.path.join(here, "gradient")))
             remote.register(shard.add)
         gradient, update = root.register(shard.gradient), root.register(move)

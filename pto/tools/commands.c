@@ -19,19 +19,13 @@ const char tool_purpose[] = N_ ("Runs task graphs the way an Ascend NPU does, wi
 
 /* In the order of the list: first what one begins with. */
 const ToolCommand *const tool_commands[] = {
-  &tool_new_command,
-  &tool_run_command,
-  &tool_explore_command,
-  &tool_trace_command,
-  &tool_whatif_command,
-  &tool_calibrate_command,
-  &tool_top_command,
-  &tool_remote_command,
-  &tool_info_command,
-  &tool_doctor_command,
-  &tool_bench_command,
-  &tool_help_command,
-  NULL,
+  &tool_new_command,     &tool_run_command,
+  &tool_explore_command, &tool_trace_command,
+  &tool_whatif_command,  &tool_calibrate_command,
+  &tool_top_command,     &tool_cluster_command,
+  &tool_remote_command,  &tool_info_command,
+  &tool_doctor_command,  &tool_bench_command,
+  &tool_help_command,    NULL,
 };
 
 const ToolStatus tool_statuses[] = {

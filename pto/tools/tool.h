@@ -57,6 +57,7 @@ typedef struct
 
 extern const ToolCommand tool_bench_command;
 extern const ToolCommand tool_calibrate_command;
+extern const ToolCommand tool_cluster_command;
 extern const ToolCommand tool_doctor_command;
 extern const ToolCommand tool_explore_command;
 extern const ToolCommand tool_help_command;

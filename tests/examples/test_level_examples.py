@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,27 @@ class LevelExamples(unittest.TestCase):
                 ("Python", lambda: self.script("data-parallel/data_parallel.py", pattern)):
             with self.subTest(language):
                 self.assertLess(float(re.search(r"error is (\S+):", run()).group(1)), 1e-6)
+
+    def test_cluster_file(self):
+        """The workers are where a file says, begun by `pto cluster up`."""
+        with tempfile.TemporaryDirectory() as directory:
+            file, bin_directory = os.path.join(directory, "example", "cluster.ini"), os.path.join(directory, "bin")
+            shutil.copytree(os.path.join(EXAMPLES, "data-parallel"), os.path.dirname(file))
+            if PYTHON:
+                os.mkdir(bin_directory)
+                os.symlink(PYTHON, os.path.join(bin_directory, "python3"))  # the one that is in PATH need not be one with gi
+            environment = dict(os.environ, XDG_RUNTIME_DIR=directory, XDG_STATE_HOME=directory,
+                               PATH=bin_directory + os.pathsep + os.environ["PATH"])
+
+            def cluster(what):
+                subprocess.run([os.environ["PTO_TEST_PROGRAM"], "cluster", what, file], timeout=100, check=True, env=environment,
+                               stdout=subprocess.DEVNULL)
+            cluster("up")
+            try:
+                self.script("data-parallel/data_parallel.py", r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+", file)
+            finally:
+                cluster("down")
+            self.assertFalse(os.path.exists(os.path.join(os.path.dirname(file), "shard.socket")))
 
     def test_remote_attention(self):
         pattern = r"2 layers of 4 heads on 2 remote workers with 2 chips each, greatest error \S+"

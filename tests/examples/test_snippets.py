@@ -106,7 +106,7 @@ class Page:
         self.test, self.page, self.directory, self.python, self.scripts = test, page, directory, None, []
         self.environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1",
                             "PATH": os.pathsep.join([os.path.dirname(PTO), os.path.join(directory, "bin"), os.environ["PATH"]]),
-                            "HOME": directory, "NO_COLOR": "1", "XDG_CACHE_HOME": os.path.join(os.environ["XDG_CACHE_HOME"], "snippets")}
+                            "HOME": directory, "XDG_RUNTIME_DIR": directory, "NO_COLOR": "1", "XDG_CACHE_HOME": os.path.join(os.environ["XDG_CACHE_HOME"], "snippets")}
         costs = os.path.join(self.environment["XDG_CACHE_HOME"], "libpto", "costs.json")
         if os.path.exists(costs):
             os.remove(costs)

@@ -10,8 +10,8 @@ const {takeGraphs} = imports.overrides.PtoGraphs;
 const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
 const {N_, _, shown} = imports.overrides.PtoText;
 
-const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
-    'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ClusterFile', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction',
+    'Kernel', 'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
     'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
 function refuseLater(func, what) {
@@ -609,6 +609,12 @@ function _init() {
             return this.get_children();
         },
     });
+    const {add_cluster} = Pto.Worker.prototype;
+    Pto.Worker.prototype.add_cluster = function (file) {
+        const before = this.get_n_workers();
+        add_cluster.call(this, typeof file === 'string' ? Pto.ClusterFile.new(file) : file);
+        return [...this.get_children()].slice(before);
+    };
     const no_integer = N_('%s: %s is not an integer');
     for (const name of ['alloc_buffer', 'malloc'])
         takeNumber(Pto.Worker.prototype, name, N_('%s: %s is not a whole number of bytes'), Number.isInteger);

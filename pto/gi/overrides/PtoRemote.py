@@ -20,7 +20,7 @@ Pto = get_introspection_module("Pto")
 _roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
 
 
-def options(devices, sub_workers, platform, roots, python, program, certificates, address):
+def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell):
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
     if python is None and roots:
         python = sys.executable if address == "local:" else "python3"
@@ -28,7 +28,7 @@ def options(devices, sub_workers, platform, roots, python, program, certificates
     if address == "local:":  # of other machines their directories
         roots = [os.path.abspath(root) for root in roots]
     for name, type_, value in (("platform", "s", platform), ("roots", "as", [os.fspath(root) for root in roots]),
-                               ("python", "s", python), ("program", "s", program),
+                               ("python", "s", python), ("program", "s", program), ("launcher", "as", list(launcher)), ("shell", "b", shell),
                                ("certificates", "s", certificates and os.path.abspath(certificates))):
         if value:
             values[name] = GLib.Variant(type_, value)

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import time
 
 
@@ -24,6 +25,12 @@ def on_chip(orch, args, config):
 
 
 def which(orch, args, config):
+    args[0][0] = os.getpid()
+
+
+def tell(orch, args, config):
+    """y, and a line of what is printed there."""
+    print(f"this is {os.getpid()}", file=sys.stderr, flush=True)
     args[0][0] = os.getpid()
 
 
