@@ -63,6 +63,9 @@ GBytes *pto_child_pack_registration (GBytes *descriptor, GBytes *sources);
 gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
                                         GBytes **sources);
 
+/* Nothing is known of that digest. path: of whom it was asked. */
+void pto_child_report_unknown (const guint8 *digest, const char *path, GError **error);
+
 /* A GError as a child says it, with the contents of an exception or without, and as its parent
  * raises it. The first frees it, and gives what a server answers: 0 without one. */
 guint32 pto_failure_take_error (struct pto_failure *failure, GError *error, gboolean with_contents);

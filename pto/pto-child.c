@@ -31,10 +31,18 @@ typedef struct
 {
   PtoRegistration *registration; /* its digest is the key */
   PtoCallableHandle *handle;     /* of a chip's registry; NULL: a function */
+  gboolean committed;            /* all who were asked have it; before that no task of it runs */
 } Target;
 
-/* So many are remembered that were unregistered. */
-#define REMOVED_MAX 1024u
+/* So many are remembered that are not there any more, or have not come to be. */
+#define TOMBSTONES_MAX 1024u
+
+/* What was to be run here, and is not. */
+typedef struct
+{
+  char *name;
+  gboolean was_committed; /* it was unregistered; FALSE: its registration was taken back */
+} Tombstone;
 
 struct _PtoChild
 {
@@ -44,9 +52,9 @@ struct _PtoChild
   PtoChildParent parent;
 
   /* The serving thread's. */
-  GHashTable *targets; /* digest -> Target */
-  GHashTable *removed; /* digest -> the name that it had: it was unregistered */
-  PtoTaskArgs *args;   /* refilled for every task */
+  GHashTable *targets;    /* digest -> Target */
+  GHashTable *tombstones; /* digest -> Tombstone */
+  PtoTaskArgs *args;      /* refilled for every task */
   /* Of a worker: what it did inside of the tasks of that recorded run of its parent. */
   guint32 record;
   PtoTracePieces pieces;
@@ -178,6 +186,16 @@ pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descr
 
 /* --- what the child can run --- */
 
+void
+pto_child_report_unknown (const guint8 *digest, const char *path, GError **error)
+{
+  char text[2 * PTO_DIGEST_SIZE + 1];
+
+  pto_digest_to_string (digest, text);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+               _ ("nothing with the digest %s is registered on %s"), text, path);
+}
+
 static void
 target_free (gpointer data)
 {
@@ -186,6 +204,28 @@ target_free (gpointer data)
   g_clear_pointer (&target->handle, pto_callable_handle_unref);
   g_clear_pointer (&target->registration, pto_registration_unref);
   g_free (target);
+}
+
+static void
+tombstone_free (gpointer data)
+{
+  Tombstone *tombstone = data;
+
+  g_free (tombstone->name);
+  g_free (tombstone);
+}
+
+/* A task of it that comes too late is told so by its name. */
+static void
+bury (PtoChild *self, const guint8 *digest, const char *name, gboolean was_committed)
+{
+  Tombstone *tombstone = g_new (Tombstone, 1);
+
+  tombstone->name = g_strdup (name);
+  tombstone->was_committed = was_committed;
+  if (g_hash_table_size (self->tombstones) >= TOMBSTONES_MAX)
+    g_hash_table_remove_all (self->tombstones);
+  g_hash_table_replace (self->tombstones, g_memdup2 (digest, PTO_DIGEST_SIZE), tombstone);
 }
 
 /* Can this child be asked to run it at all? */
@@ -199,10 +239,10 @@ concerns (PtoChild *self, const PtoRegistration *registration)
   return kind == (self->worker->level == 2 ? PTO_CALLABLE_CHIP : PTO_CALLABLE_ORCHESTRATION);
 }
 
-/* Checks and loads what bytes say. */
+/* Checks and loads what bytes say. committed: no COMMIT will follow. */
 static gboolean
 add_target (PtoChild *self, const guint8 *digest, GBytes *descriptor, GBytes *sources,
-            GError **error)
+            gboolean committed, GError **error)
 {
   PtoRegistration *registration
       = pto_registration_new_from_bytes (digest, descriptor, sources, error);
@@ -221,14 +261,16 @@ add_target (PtoChild *self, const guint8 *digest, GBytes *descriptor, GBytes *so
     added = pto_registration_resolve (registration, self->parent.import, self->parent.data, error);
   if (!added)
     {
+      bury (self, digest, registration->name, FALSE);
       pto_registration_unref (registration);
       return FALSE;
     }
   target = g_new0 (Target, 1);
   target->registration = registration;
   target->handle = handle;
+  target->committed = committed;
   g_hash_table_replace (self->targets, registration->digest, target);
-  g_hash_table_remove (self->removed, registration->digest);
+  g_hash_table_remove (self->tombstones, registration->digest);
   return TRUE;
 }
 
@@ -270,7 +312,7 @@ start (PtoChild *self, GError **error)
 
       if (concerns (self, registration)
           && !add_target (self, registration->digest, registration->descriptor,
-                          registration->sources, error))
+                          registration->sources, TRUE, error))
         return FALSE;
     }
   return TRUE;
@@ -282,7 +324,8 @@ add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
 
-  /* Known already when the child was begun again meanwhile. */
+  /* Known already when the child was begun again meanwhile: then it is so from birth. If it is
+   * taken back, whoever does that sees to it that those are told, too, that were born with it. */
   if (g_hash_table_contains (self->targets, call->digest))
     return TRUE;
   if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
@@ -291,7 +334,19 @@ add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
                            _ ("a registration of which only a part has arrived"));
       return FALSE;
     }
-  return add_target (self, call->digest, descriptor, sources, error);
+  return add_target (self, call->digest, descriptor, sources, FALSE, error);
+}
+
+static gboolean
+commit_from_call (PtoChild *self, const struct pto_call *call, GError **error)
+{
+  Target *target = g_hash_table_lookup (self->targets, call->digest);
+
+  if (target != NULL)
+    target->committed = TRUE;
+  else
+    pto_child_report_unknown (call->digest, self->path, error);
+  return target != NULL;
 }
 
 static void
@@ -303,11 +358,7 @@ remove_from_call (PtoChild *self, const struct pto_call *call)
     return;
   if (target->handle != NULL)
     pto_worker_unregister (self->worker, target->handle, NULL);
-  /* A task of it that comes too late is told so by its name. */
-  if (g_hash_table_size (self->removed) >= REMOVED_MAX)
-    g_hash_table_remove_all (self->removed);
-  g_hash_table_replace (self->removed, g_memdup2 (call->digest, PTO_DIGEST_SIZE),
-                        g_strdup (target->registration->name));
+  bury (self, call->digest, target->registration->name, target->committed);
   g_hash_table_remove (self->targets, call->digest);
 }
 
@@ -432,34 +483,45 @@ check_language (const PtoRegistration *registration, GError **error)
   return FALSE;
 }
 
+/* What a task is of; NULL: it can not be run. */
+static const Target *
+find_target (PtoChild *self, const guint8 *digest, GError **error)
+{
+  const Target *target = g_hash_table_lookup (self->targets, digest);
+  const Tombstone *tombstone;
+
+  if (target != NULL && target->committed)
+    return target;
+  tombstone = g_hash_table_lookup (self->tombstones, digest);
+  if (target != NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 _ ("\"%s\" is not registered on %s yet: others have not agreed to it"),
+                 target->registration->name, self->path);
+  else if (tombstone == NULL)
+    pto_child_report_unknown (digest, self->path, error);
+  else if (tombstone->was_committed)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 _ ("\"%s\" was unregistered on %s before this task of it came: register it "
+                    "again, or unregister it later"),
+                 tombstone->name, self->path);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 _ ("the registration of \"%s\" was taken back on %s, since it failed somewhere: "
+                    "register it again"),
+                 tombstone->name, self->path);
+  return NULL;
+}
+
 static gboolean
 run_task (PtoChild *self, const struct pto_call *call, GError **error)
 {
-  Target *target = g_hash_table_lookup (self->targets, call->digest);
+  const Target *target = find_target (self, call->digest, error);
   g_autoptr (PtoCallConfig) config = NULL;
   guint64 task;
   guint32 record = pto_call_record (call, &task);
   gboolean ok;
 
-  if (target == NULL)
-    {
-      const char *name = g_hash_table_lookup (self->removed, call->digest);
-      char digest[2 * PTO_DIGEST_SIZE + 1];
-
-      if (name != NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                       _ ("\"%s\" was unregistered on %s before this task of it came: register it "
-                          "again, or unregister it later"),
-                       name, self->path);
-          return FALSE;
-        }
-      pto_digest_to_string (call->digest, digest);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   _ ("nothing with the digest %s is registered on %s"), digest, self->path);
-      return FALSE;
-    }
-  if (!check_language (target->registration, error))
+  if (target == NULL || !check_language (target->registration, error))
     return FALSE;
   self->thread = pthread_self ();
   pto_task_args_set_view (self->args, &call->args);
@@ -516,6 +578,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case PTO_REQUEST_REGISTER:
       add_from_call (self, call, &error);
       break;
+    case PTO_REQUEST_COMMIT:
+      commit_from_call (self, call, &error);
+      break;
     case PTO_REQUEST_UNREGISTER:
       remove_from_call (self, call);
       break;
@@ -527,7 +592,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       begin_record (self, 0);
       g_clear_object (&self->last);
       g_hash_table_remove_all (self->targets);
-      g_hash_table_remove_all (self->removed);
+      g_hash_table_remove_all (self->tombstones);
       /* A thread child's worker may be brought up once more. */
       if (self->worker != NULL)
         pto_worker_take_down (self->worker);
@@ -563,7 +628,8 @@ pto_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent
   self->path = g_strdup (path);
   self->parent = *parent;
   self->targets = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, target_free);
-  self->removed = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
+  self->tombstones
+      = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, tombstone_free);
   self->args = pto_task_args_new ();
   pto_trace_pieces_init (&self->pieces);
   return self;
@@ -575,7 +641,7 @@ pto_child_free (PtoChild *self)
   pto_trace_pieces_clear (&self->pieces);
   g_clear_object (&self->last);
   g_hash_table_unref (self->targets);
-  g_hash_table_unref (self->removed);
+  g_hash_table_unref (self->tombstones);
   pto_task_args_unref (self->args);
   g_clear_object (&self->worker);
   g_free (self->path);

@@ -122,14 +122,25 @@ pto_machine_level_get_worker_levels (LevelMachine *self)
   return levels;
 }
 
-/* The children that can run it: their kind, and what levels they have, as bits; 1: none. */
-static guint64
-find_targets (LevelMachine *self, const PtoRegistration *registration, enum pto_child_kind *kind)
+/* The children that can run it. */
+static struct pto_level_targets
+find_targets (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration)
 {
-  *kind = registration->callable->kind == PTO_CALLABLE_SUB ? PTO_CHILD_SUB : PTO_CHILD_NEXT;
-  if (registration->callable->kind == PTO_CALLABLE_CHIP)
-    return 1u << 2;
-  return *kind == PTO_CHILD_SUB ? 1 : pto_machine_level_get_worker_levels (self);
+  struct pto_level_targets targets = { 0 };
+  guint64 levels;
+
+  if (registration->callable->kind == PTO_CALLABLE_SUB)
+    pto_level_add_targets (level, PTO_CHILD_SUB, 0, &targets);
+  else if (registration->callable->kind == PTO_CALLABLE_CHIP)
+    pto_level_add_targets (level, PTO_CHILD_NEXT, 2, &targets);
+  else
+    {
+      levels = pto_machine_level_get_worker_levels (self);
+      for (guint serves = 3; serves <= PTO_MAX_LEVEL; serves++)
+        if ((levels >> serves & 1) != 0)
+          pto_level_add_targets (level, PTO_CHILD_NEXT, serves, &targets);
+    }
+  return targets;
 }
 
 /* A registration under way. */
@@ -152,7 +163,8 @@ is_unwanted (void *data)
          || (adding->orchestrator != NULL && pto_orchestrator_is_cancelled (adding->orchestrator));
 }
 
-/* Tells every child that can run it. After a no some may have it. */
+/* Tells every child that can run it: all of them have it afterwards, or none, but for one that was
+ * begun meanwhile. */
 static gboolean
 tell (Adding *adding, struct pto_level *level)
 {
@@ -160,26 +172,19 @@ tell (Adding *adding, struct pto_level *level)
   g_autoptr (GBytes) body
       = pto_child_pack_registration (registration->descriptor, registration->sources);
   struct pto_report report = { 0 };
-  enum pto_status status = PTO_OK;
-  enum pto_child_kind kind;
-  guint64 levels = find_targets (adding->self, registration, &kind);
+  struct pto_level_targets targets = find_targets (adding->self, level, registration);
   gsize size;
   gconstpointer data = g_bytes_get_data (body, &size);
+  enum pto_status status
+      = pto_level_control (level, PTO_REQUEST_REGISTER, &targets, registration->digest, data, size,
+                           is_unwanted, adding, &report);
 
-  for (guint serves = 0; serves < 64 && status == PTO_OK; serves++)
+  if ((int) status == PTO_ERROR_NOT_FOUND
+      && registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE)
     {
-      if ((levels >> serves & 1) == 0)
-        continue;
-      status = pto_level_control (level, PTO_REQUEST_REGISTER, kind, serves, registration->digest,
-                                  data, size, is_unwanted, adding, &report);
-      if ((int) status == PTO_ERROR_NOT_FOUND
-          && registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE)
-        {
-          /* Its function was made after those processes: they have it when they are forked again.
-           */
-          memset (&report, 0, sizeof report);
-          status = pto_level_renew (level, kind, serves, is_unwanted, adding, &report);
-        }
+      /* Its function was made after those processes: they have it when they are forked again. */
+      memset (&report, 0, sizeof report);
+      status = pto_level_renew (level, &targets, is_unwanted, adding, &report);
     }
   if (status != PTO_OK)
     pto_error_set_from_report (&adding->error, status, &report);
@@ -191,13 +196,10 @@ static void
 untell (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration)
 {
   struct pto_report ignored = { 0 };
-  enum pto_child_kind kind;
-  guint64 levels = find_targets (self, registration, &kind);
+  struct pto_level_targets targets = find_targets (self, level, registration);
 
-  for (guint serves = 0; serves < 64; serves++)
-    if ((levels >> serves & 1) != 0)
-      pto_level_control (level, PTO_REQUEST_UNREGISTER, kind, serves, registration->digest, NULL, 0,
-                         NULL, NULL, &ignored);
+  pto_level_control (level, PTO_REQUEST_UNREGISTER, &targets, registration->digest, NULL, 0, NULL,
+                     NULL, &ignored);
 }
 
 /* With the lock: no child is to have it any more. Those that are starting are told by end_start().

@@ -53,10 +53,12 @@ static void
 ask (LevelMachine *self, PtoChildTrace *table)
 {
   const guint64 address = (guint64) (guintptr) table;
+  struct pto_level_targets targets = { 0 };
   struct pto_report ignored = { 0 };
 
-  pto_level_control (self->level, PTO_REQUEST_TRACE, PTO_CHILD_NEXT, 0, NULL, &address,
-                     sizeof address, NULL, NULL, &ignored);
+  pto_level_add_targets (self->level, PTO_CHILD_NEXT, 0, &targets);
+  pto_level_control (self->level, PTO_REQUEST_TRACE, &targets, NULL, &address, sizeof address, NULL,
+                     NULL, &ignored);
 }
 
 static void

@@ -84,14 +84,14 @@ gboolean pto_remote_child_send_registration (PtoRemoteChild *self, const struct 
                                              GError **error);
 /* Why a function of this process can not be there. */
 GError *pto_remote_child_make_refusal (PtoRemoteChild *self, const char *name);
-/* For its own tasks. A function of this process may be somebody else's to run: when it can not be
- * there, whether it has a path or not, its tasks are refused, and not all that it is registered
- * with. */
-gboolean pto_remote_child_offer (PtoRemoteChild *self, const struct pto_call *call,
-                                 PtoRegistration *registration, GError **error);
-/* REGISTER and UNREGISTER. */
+/* All of those orchestrations (PtoRegistration), from the start: they can be run after it. */
+gboolean pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call,
+                                     GPtrArray *list, GError **error);
+/* REGISTER, COMMIT and UNREGISTER. */
 gboolean pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call,
                                     GError **error);
+gboolean pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call,
+                                  GError **error);
 void pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *call);
 
 /* --- pto-remote-child-task.c --- */

@@ -144,9 +144,12 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
   return ok;
 }
 
-gboolean
-pto_remote_child_offer (PtoRemoteChild *self, const struct pto_call *call,
-                        PtoRegistration *registration, GError **error)
+/* For its own tasks. A function of this process may be somebody else's to run: when it can not be
+ * there, whether it has a path or not, its tasks are refused, and not all that it is registered
+ * with. */
+static gboolean
+offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
+       GError **error)
 {
   GError *refused = NULL;
 
@@ -161,6 +164,56 @@ pto_remote_child_offer (PtoRemoteChild *self, const struct pto_call *call,
                         refused != NULL ? refused
                                         : pto_remote_child_make_refusal (self, registration->name));
   return TRUE;
+}
+
+static gboolean
+send_commit (PtoRemoteChild *self, const struct pto_call *call, GVariantBuilder *digests,
+             GError **error)
+{
+  g_autoptr (GVariant) reply
+      = pto_remote_child_call (self, call, "Commit", g_variant_new ("(aay)", digests), "()", error);
+
+  return reply != NULL;
+}
+
+gboolean
+pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, GPtrArray *list,
+                            GError **error)
+{
+  GVariantBuilder digests;
+
+  g_variant_builder_init (&digests, G_VARIANT_TYPE ("aay"));
+  for (guint i = 0; i < list->len; i++)
+    {
+      PtoRegistration *registration = g_ptr_array_index (list, i);
+      const guint8 *there;
+
+      if (registration->callable->kind != PTO_CALLABLE_ORCHESTRATION)
+        continue;
+      if (!offer (self, call, registration, error))
+        {
+          g_variant_builder_clear (&digests);
+          return FALSE;
+        }
+      there = g_hash_table_lookup (self->digests, registration->digest);
+      if (there != NULL)
+        g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
+    }
+  return send_commit (self, call, &digests, error);
+}
+
+/* What could not be sent has nothing to be told there. */
+gboolean
+pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
+  GVariantBuilder digests;
+
+  if (there == NULL)
+    return TRUE;
+  g_variant_builder_init (&digests, G_VARIANT_TYPE ("aay"));
+  g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
+  return send_commit (self, call, &digests, error);
 }
 
 gboolean
@@ -182,7 +235,7 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
   if (registration == NULL)
     return FALSE;
-  ok = pto_remote_child_offer (self, call, registration, error);
+  ok = offer (self, call, registration, error);
   pto_registration_unref (registration);
   return ok;
 }

@@ -333,14 +333,8 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       = pto_remote_directory_new (self->worker->params.values[PTO_PARAMETER_ARENA] / KEPT_PART);
   self->read_writes = pto_writes_end (self->writes);
   list = self->parent.list (self->parent.data);
-  for (guint i = 0; i < list->len; i++)
-    {
-      PtoRegistration *registration = g_ptr_array_index (list, i);
-
-      if (registration->callable->kind == PTO_CALLABLE_ORCHESTRATION
-          && !pto_remote_child_offer (self, call, registration, error))
-        return FALSE;
-    }
+  if (!pto_remote_child_offer_all (self, call, list, error))
+    return FALSE;
   pto_remote_health_begin_to_tell (self->health);
   return TRUE;
 }
@@ -401,6 +395,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       break;
     case PTO_REQUEST_REGISTER:
       pto_remote_child_register (self, call, &error);
+      break;
+    case PTO_REQUEST_COMMIT:
+      pto_remote_child_commit (self, call, &error);
       break;
     case PTO_REQUEST_UNREGISTER:
       pto_remote_child_unregister (self, call);

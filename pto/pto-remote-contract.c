@@ -34,11 +34,13 @@ static const char contract[]
       "<method name='Content'><arg direction='in' name='digest' type='ay'/>"
       "<arg direction='in' name='bytes' type='ay'/><arg direction='in' name='last' type='b'/>"
       "</method>"
-      /* below: for tasks of the worker, by its orchestrations; otherwise it is one of those. */
+      /* below: for tasks of the worker, by its orchestrations; otherwise it is one of those, which
+       * is checked and loaded, and can be run after Commit, or is taken back by Unregister. */
       "<method name='Register'><arg direction='in' name='digest' type='ay'/>"
       "<arg direction='in' name='descriptor' type='ay'/>"
       "<arg direction='in' name='sources' type='ay'/><arg direction='in' name='below' type='b'/>"
       "</method>"
+      "<method name='Commit'><arg direction='in' name='digests' type='aay'/></method>"
       "<method name='Unregister'><arg direction='in' name='digest' type='ay'/></method>"
       /* Memory here, by numbers: which is not needed any more, and which (number, bytes) is from
        * now on, all or none of it. Put: so many bytes for it follow the message. Of both: what goes

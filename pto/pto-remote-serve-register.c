@@ -157,6 +157,24 @@ pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError *
 }
 
 gboolean
+pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **error)
+{
+  g_autoptr (GVariant) digests = g_variant_get_child_value (body, 0);
+
+  for (gsize i = 0; i < g_variant_n_children (digests); i++)
+    {
+      g_autoptr (GVariant) holder = NULL;
+      struct pto_call call
+          = { .request = PTO_REQUEST_COMMIT,
+              .digest = pto_remote_session_get_digest (digests, (guint) i, &holder, error) };
+
+      if (call.digest == NULL || !pto_remote_session_ask (session, &call, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
 pto_remote_session_unregister (PtoRemoteSession *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) holder = NULL;

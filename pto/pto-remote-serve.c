@@ -146,6 +146,8 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
     pto_remote_session_take_contents (session, body, &error);
   else if (strcmp (member, "Register") == 0)
     pto_remote_session_register (session, body, &error);
+  else if (strcmp (member, "Commit") == 0)
+    pto_remote_session_commit (session, body, &error);
   else if (strcmp (member, "Unregister") == 0)
     pto_remote_session_unregister (session, body, &error);
   else if (strcmp (member, "Close") == 0)

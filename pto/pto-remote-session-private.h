@@ -63,12 +63,13 @@ gboolean pto_remote_session_ask (PtoRemoteSession *session, struct pto_call *cal
 const guint8 *pto_remote_session_get_digest (GVariant *body, guint child, GVariant **holder,
                                              GError **error);
 
-/* --- pto-remote-serve-register.c: Has, Content, Register, Unregister --- */
+/* --- pto-remote-serve-register.c: Has, Content, Register, Commit, Unregister --- */
 
 GVariant *pto_remote_session_tell_there (GVariant *body, GError **error);
 gboolean pto_remote_session_take_contents (PtoRemoteSession *session, GVariant *body,
                                            GError **error);
 gboolean pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError **error);
+gboolean pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **error);
 gboolean pto_remote_session_unregister (PtoRemoteSession *session, GVariant *body, GError **error);
 
 /* --- pto-remote-serve-task.c: Begin, Put, Get, Run, Trace --- */

@@ -156,7 +156,8 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
  * all of them have checked and loaded it; those that are forked later have it from birth. A
  * function of this program that was made after the children can not be sent: they import it if it
  * has a path ([method@Pto.SubFunction.set_import_path]), or are forked again, each when it is idle.
- * When one child refuses, nothing is registered on any.
+ * That is in two phases: when one child refuses, or dies before all have agreed, nothing is
+ * registered on any.
  *
  * An orchestration function can register too: it then waits for what the children are doing just
  * now, and the end of its run ends the waiting. A task that waits for the function to go on would

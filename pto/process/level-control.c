@@ -79,16 +79,31 @@ free_from_heap (void *body, uint64_t bytes)
   free (body);
 }
 
+static bool
+is_meant (const struct pto_level_targets *targets, uint32_t child)
+{
+  return (targets->bits[child / 64] >> (child % 64) & 1) != 0;
+}
+
+static bool
+are_threads (const struct pto_level *level, const struct pto_level_targets *targets)
+{
+  for (uint32_t i = 0; i < level->family.n_children; i++)
+    if (is_meant (targets, i) && !level->family.children[i].thread)
+      return false;
+  return true;
+}
+
 /* A body that no link takes, to where children see it. */
 static bool
-place_body (const struct pto_level *level, struct pto_control *control, enum pto_child_kind kind,
-            const void *body)
+place_body (const struct pto_level *level, struct pto_control *control,
+            const struct pto_level_targets *targets, const void *body)
 {
   if (control->bytes <= PTO_LINK_BODY)
     return true;
   control->far = true;
   /* Thread children see everything. */
-  if (level->family.has_processes[kind])
+  if (!are_threads (level, targets))
     {
       control->body = (void *) (uintptr_t) pto_arena_alloc (control->bytes);
       control->free_body = free_from_arena;
@@ -109,13 +124,13 @@ place_body (const struct pto_level *level, struct pto_control *control, enum pto
 
 /* Sends it; NULL: there was no memory for it. */
 static struct pto_control *
-send_control (struct pto_level *level, enum pto_request request, enum pto_child_kind kind,
-              uint32_t serves, const uint8_t *digest, const void *body, uint64_t bytes,
-              struct pto_report *report)
+send_control (struct pto_level *level, enum pto_request request,
+              const struct pto_level_targets *targets, const uint8_t *digest, const void *body,
+              uint64_t bytes, struct pto_report *report)
 {
   struct pto_control *control = pto_control_new (request, digest, body, bytes);
 
-  if (control == NULL || !place_body (level, control, kind, body))
+  if (control == NULL || !place_body (level, control, targets, body))
     {
       pto_report_set (report, PTO_STATUS_NO_MEMORY,
                       _ ("no room for the %" PRIu64 " bytes of a registration: set arena to more"),
@@ -124,9 +139,7 @@ send_control (struct pto_level *level, enum pto_request request, enum pto_child_
         pto_control_unref (control);
       return NULL;
     }
-  for (uint32_t i = 0; i < level->family.n_children; i++)
-    if (pto_family_is_meant (&level->family, i, kind, serves))
-      control->targets[i / 64] |= UINT64_C (1) << (i % 64);
+  memcpy (control->targets, targets->bits, sizeof control->targets);
   pto_pool_control (level->pool, control);
   return control;
 }
@@ -140,6 +153,11 @@ report_refusal (const struct pto_level *level, const struct pto_control *control
   if (control->refused == UINT32_MAX)
     return PTO_OK;
   path = level->family.children[control->refused].path;
+  if (control->agreed)
+    return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
+                           _ ("%s had agreed to the registration, and %s before all others had; "
+                              "nothing was registered"),
+                           path, control->failure.text);
   if (control->lost)
     return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
                            _ ("%s %s while it registered it; nothing was registered"), path,
@@ -149,13 +167,22 @@ report_refusal (const struct pto_level *level, const struct pto_control *control
                          control->failure.text);
 }
 
-enum pto_status
-pto_level_control (struct pto_level *level, enum pto_request request, enum pto_child_kind kind,
-                   uint32_t serves, const uint8_t *digest, const void *body, uint64_t bytes,
-                   bool (*cancelled) (void *data), void *data, struct pto_report *report)
+void
+pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
+                       struct pto_level_targets *targets)
 {
-  struct pto_control *control
-      = send_control (level, request, kind, serves, digest, body, bytes, report);
+  for (uint32_t i = 0; i < level->family.n_children; i++)
+    if (pto_family_is_meant (&level->family, i, kind, serves))
+      targets->bits[i / 64] |= UINT64_C (1) << (i % 64);
+}
+
+enum pto_status
+pto_level_control (struct pto_level *level, enum pto_request request,
+                   const struct pto_level_targets *targets, const uint8_t *digest, const void *body,
+                   uint64_t bytes, bool (*cancelled) (void *data), void *data,
+                   struct pto_report *report)
+{
+  struct pto_control *control = send_control (level, request, targets, digest, body, bytes, report);
   enum pto_status status = PTO_OK;
   struct pto_report ignored = { 0 };
 
@@ -172,13 +199,13 @@ pto_level_control (struct pto_level *level, enum pto_request request, enum pto_c
   if (request == PTO_REQUEST_TRACE)
     return status;
   if (status != PTO_OK)
-    pto_level_control (level, PTO_REQUEST_UNREGISTER, kind, serves, digest, NULL, 0, NULL, NULL,
+    pto_level_control (level, PTO_REQUEST_UNREGISTER, targets, digest, NULL, 0, NULL, NULL,
                        &ignored);
   return status;
 }
 
 enum pto_status
-pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
+pto_level_renew (struct pto_level *level, const struct pto_level_targets *targets,
                  bool (*cancelled) (void *data), void *data, struct pto_report *report)
 {
   struct pto_control *control = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
@@ -193,8 +220,7 @@ pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t ser
       const struct pto_child *child = &level->family.children[i];
 
       lives[i] = UINT32_MAX;
-      if (!pto_family_is_meant (&level->family, i, kind, serves) || child->thread
-          || pto_child_is_gone (child))
+      if (!is_meant (targets, i) || child->thread || pto_child_is_gone (child))
         continue;
       /* Before the request: a life that it does not reach comes after this one. */
       lives[i] = pto_load_acquire (&child->lives);

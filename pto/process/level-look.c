@@ -57,6 +57,7 @@ name_request (uint32_t request)
     case PTO_REQUEST_TASK:
       return "task"; /* which is marked elsewhere, with its plural */
     case PTO_REQUEST_REGISTER:
+    case PTO_REQUEST_COMMIT:
     case PTO_REQUEST_UNREGISTER:
       return N_ ("registration");
     case PTO_REQUEST_CLOSE:

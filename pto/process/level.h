@@ -114,25 +114,35 @@ bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
 /* The run that is under way is not wanted any more. Returns at once; the run does within 100 ms,
  * unless a thread child goes on. Nothing happens when there is no run. */
 void pto_level_cancel (struct pto_level *level);
-/* REGISTER: to every child of that kind (serves: the level a NEXT child must have, 0: any) that is
- * not gone, and waits for all. On a no, and when cancelled, all are asked to UNREGISTER; the report
- * is the first no, with the child's path. Cancelled it returns within 100 ms whatever children do,
- * and one that does not hear of it is ended.
+/* Some of its children: a bit for each, by its index (level.c: as they were given). */
+struct pto_level_targets
+{
+  uint64_t bits[PTO_CHILDREN_MAX / 64];
+};
+/* Those of that kind; serves: the level that a NEXT child must have, 0: any. */
+void pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind,
+                            uint32_t serves, struct pto_level_targets *targets);
+/* REGISTER: to every target that is not gone, in two phases (struct pto_control): either all of
+ * them have it when this returns, before any task that is submitted after that, or none. On a no,
+ * a death before all have agreed, and when cancelled, all are asked to UNREGISTER; the report is
+ * the first no, with the child's path. Cancelled it returns within 100 ms whatever children do, and
+ * one that does not hear of it is ended. Who asks has to see to it that a child which is begun
+ * meanwhile has it from birth, and, when it is taken back, none does that is begun after that.
  *
- * UNREGISTER: to every such child that lives, behind what it was asked before; not waited for.
+ * UNREGISTER: to every target that lives, behind what it was asked before; not waited for.
  *
- * TRACE: to every such child that lives, and waits for all; who says no or dies is not told of.
+ * TRACE: to every target that lives, and waits for all; who says no or dies is not told of.
  *
  * All also inside of an orchestration, on its thread. */
 enum pto_status pto_level_control (struct pto_level *level, enum pto_request request,
-                                   enum pto_child_kind kind, uint32_t serves, const uint8_t *digest,
+                                   const struct pto_level_targets *targets, const uint8_t *digest,
                                    const void *body, uint64_t bytes, bool (*cancelled) (void *data),
                                    void *data, struct pto_report *report);
-/* Begins anew every process child of that kind, each when it is idle, so that it sees what it was
+/* Begins anew every process among them, each when it is idle, so that it sees what it was
  * not born with (a closure registered after the start). By the guest when a run is under way, who
  * may be the caller; here otherwise. Cancelled it returns within 100 ms; children that are closing
  * by then are begun again all the same. */
-enum pto_status pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
+enum pto_status pto_level_renew (struct pto_level *level, const struct pto_level_targets *targets,
                                  bool (*cancelled) (void *data), void *data,
                                  struct pto_report *report);
 /* Tasks of the run that are done, and signs of life of children: grows as long as it gets on. */

@@ -13,25 +13,6 @@
 /* A child that registers what is not wanted any more, and hears of it only when it is done. */
 #define CONTROL_NS UINT64_C (30000000)
 
-/* One target less to wait for. The last one gives the request back: nothing of it is touched then.
- */
-static void
-settle_control (struct pto_pool *pool, struct pto_control *control)
-{
-  struct pto_control **link = &pool->controls;
-
-  for (uint32_t word = 0; word < PTO_POOL_WORDS; word++)
-    if (control->targets[word] != 0)
-      return;
-  if (control->outstanding > 0)
-    return;
-  while (*link != control)
-    link = &(*link)->next;
-  *link = control->next;
-  pto_shared_set (pool->peers, &control->done, 1);
-  pto_control_unref (control);
-}
-
 /* Is there somebody to ask? The dead are closed, and know nothing that they could forget. Who is
  * being begun again is not dead, whatever this side has heard of it: it is asked once it has
  * started. */
@@ -43,6 +24,77 @@ needs (const struct pto_control *control, const struct pto_child *child)
 
   return life != PTO_LIFE_GONE
          && (life != PTO_LIFE_LOST || control->request == PTO_REQUEST_REGISTER);
+}
+
+static bool
+has_targets (const struct pto_control *control)
+{
+  for (uint32_t word = 0; word < PTO_POOL_WORDS; word++)
+    if (control->targets[word] != 0)
+      return true;
+  return false;
+}
+
+/* All have said yes. It keeps its place before what was asked later. A cancel that comes now is too
+ * late, and is followed by an UNREGISTER. */
+static void
+decide (struct pto_pool *pool, struct pto_control *control)
+{
+  uint64_t targets[PTO_POOL_WORDS];
+
+  memcpy (targets, control->accepted, sizeof targets);
+  control->request = PTO_REQUEST_COMMIT;
+  memcpy (control->targets, targets, sizeof targets);
+  /* Nothing that the caller reads changes from here on. */
+  pto_shared_set (pool->peers, &control->done, 1);
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
+    if (pto_pool_has_bit (targets, i))
+      pto_pool_feed (pool, &pool->stations[i]);
+}
+
+/* One target less to wait for. The last one gives the request back: nothing of it is touched then.
+ */
+static void
+settle_control (struct pto_pool *pool, struct pto_control *control)
+{
+  struct pto_control **link = &pool->controls;
+
+  if (has_targets (control) || control->outstanding > 0)
+    return;
+  /* Relaxed: whoever gives it up takes it back in any case. */
+  if (control->request == PTO_REQUEST_REGISTER && control->refused == UINT32_MAX
+      && pto_load_relaxed (&control->cancel) == 0)
+    {
+      decide (pool, control);
+      if (has_targets (control) || control->outstanding > 0)
+        return;
+    }
+  while (*link != control)
+    link = &(*link)->next;
+  *link = control->next;
+  if (control->request != PTO_REQUEST_COMMIT)
+    pto_shared_set (pool->peers, &control->done, 1);
+  pto_control_unref (control);
+}
+
+/* The first no, or death: nobody else is asked what would only have to be taken back. */
+static void
+refuse_control (struct pto_control *control, const struct pto_child *child, bool lost)
+{
+  control->refused = child->index;
+  control->lost = lost;
+  if (control->request == PTO_REQUEST_REGISTER)
+    memset (control->targets, 0, sizeof control->targets);
+  if (!lost)
+    {
+      control->status = (enum pto_status) pto_link_answer (&child->link, &control->failure);
+      return;
+    }
+  memset (&control->failure, 0, sizeof control->failure);
+  control->failure.code = PTO_STATUS_WORKER_LOST;
+  control->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
+  child->ops->describe (child, control->failure.text, sizeof control->failure.text, NULL, 0);
+  control->failure.bytes = (uint32_t) strlen (control->failure.text);
 }
 
 struct pto_control *
@@ -69,19 +121,29 @@ pto_pool_post_control (struct pto_pool *pool, struct pto_station *station,
                        struct pto_control *control)
 {
   struct pto_child *child = station->child;
+  bool has_body = control->request != PTO_REQUEST_COMMIT;
   struct pto_letter letter
       = { .request = control->request,
-          .bytes = (uint32_t) control->bytes,
-          .far_body = control->far ? (uint64_t) (uintptr_t) control->body : 0 };
+          .bytes = has_body ? (uint32_t) control->bytes : 0,
+          .far_body = has_body && control->far ? (uint64_t) (uintptr_t) control->body : 0 };
 
   pto_pool_set_bit (control->targets, child->index, false);
   control->outstanding++;
   station->control = control;
   memcpy (pto_link_digest (&child->link), control->digest, PTO_DIGEST_BYTES);
-  if (!control->far && control->bytes > 0)
+  if (letter.bytes > 0 && !control->far)
     memcpy (pto_link_body (&child->link), control->body, control->bytes);
   pto_pool_begin_request (pool, child, control->request);
   pto_link_post (pool->peers, &child->link, &letter);
+}
+
+/* It ends by request, and is begun again with all that is under way from birth. */
+static void
+release_from_agreements (struct pto_pool *pool, const struct pto_child *child)
+{
+  for (struct pto_control *control = pool->controls; control != NULL; control = control->next)
+    if (control->request == PTO_REQUEST_REGISTER)
+      pto_pool_set_bit (control->accepted, child->index, false);
 }
 
 void
@@ -92,24 +154,14 @@ pto_pool_answer_control (struct pto_pool *pool, struct pto_station *station, boo
 
   station->control = NULL;
   control->outstanding--;
-  if (yes)
+  if (control->request == PTO_REQUEST_CLOSE)
+    release_from_agreements (pool, child);
+  if (control->request == PTO_REQUEST_COMMIT)
+    ; /* whoever has asked reads what it came to already */
+  else if (yes)
     pto_pool_set_bit (control->accepted, child->index, true);
   else if (control->refused == UINT32_MAX)
-    {
-      control->refused = child->index;
-      control->lost = lost;
-      if (!lost)
-        control->status = (enum pto_status) pto_link_answer (&child->link, &control->failure);
-      else
-        {
-          memset (&control->failure, 0, sizeof control->failure);
-          control->failure.code = PTO_STATUS_WORKER_LOST;
-          control->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
-          child->ops->describe (child, control->failure.text, sizeof control->failure.text, NULL,
-                                0);
-          control->failure.bytes = (uint32_t) strlen (control->failure.text);
-        }
-    }
+    refuse_control (control, child, lost);
   settle_control (pool, control);
 }
 
@@ -123,6 +175,16 @@ pto_pool_drop_dead (struct pto_pool *pool, const struct pto_child *child)
       next = control->next;
       if (!needs (control, child))
         pto_pool_set_bit (control->targets, child->index, false);
+      if (control->request == PTO_REQUEST_REGISTER
+          && pto_pool_has_bit (control->accepted, child->index))
+        {
+          pto_pool_set_bit (control->accepted, child->index, false);
+          if (control->refused == UINT32_MAX)
+            {
+              control->agreed = true;
+              refuse_control (control, child, true);
+            }
+        }
       settle_control (pool, control);
     }
 }
@@ -177,7 +239,8 @@ drop_unwanted (struct pto_pool *pool)
   for (struct pto_control *control = pool->controls; control != NULL; control = next)
     {
       next = control->next;
-      if (pto_load_relaxed (&control->cancel) == 0)
+      /* What is decided is done: it is taken back by what comes behind it. */
+      if (pto_load_relaxed (&control->cancel) == 0 || control->request == PTO_REQUEST_COMMIT)
         continue;
       memset (control->targets, 0, sizeof control->targets);
       for (uint32_t i = 0; i < pool->config.n_children; i++)

@@ -157,7 +157,8 @@ void pto_pool_post_control (struct pto_pool *pool, struct pto_station *station,
                             struct pto_control *control);
 void pto_pool_answer_control (struct pto_pool *pool, struct pto_station *station, bool yes,
                               bool lost);
-/* The child is dead by now: who need not wait for its next life does not. */
+/* The child is dead by now: who need not wait for its next life does not, and what it has agreed to
+ * is not agreed. */
 void pto_pool_drop_dead (struct pto_pool *pool, const struct pto_child *child);
 /* Is it about to be asked to close? */
 bool pto_pool_is_to_close (const struct pto_pool *pool, const struct pto_child *child);

@@ -284,6 +284,15 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       pto_child_answered (child);
       end_request (pool, child);
       return;
+    case PTO_REQUEST_COMMIT:
+      /* It has what nobody else may have by now, or the other way round: its next life has what all
+       * have. */
+      if (!ok)
+        pto_child_kill (child, PTO_WHY_FAULT, N_ ("went back on a registration"));
+      pto_pool_answer_control (pool, station, true, false);
+      pto_child_answered (child);
+      end_request (pool, child);
+      return;
     case PTO_REQUEST_CLOSE:
       pto_pool_answer_control (pool, station, true, false);
       pto_child_closed (child, pool->time);

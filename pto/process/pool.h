@@ -18,10 +18,18 @@
 #include "child.h"
 #include "writes.h"
 
-/* A request to several children. Counted: who asked may leave before it is done. */
+/* A request to several children. Counted: who asked may leave before it is done.
+ *
+ * REGISTER is in two phases. Each target is asked, and says yes or no; when all have said yes, and
+ * none of those has died since, that is decided, the request is done, and becomes COMMIT for the
+ * same ones. The first no, and the first death after a yes, ends it, and nobody else is asked:
+ * whoever has asked takes it back, by UNREGISTER to all. Each child is asked in the order of the
+ * requests and before its next task, so who asked need not wait for COMMIT, nor for UNREGISTER:
+ * what is submitted after it is done finds it done, there, too. Who dies after the decision has the
+ * registration from birth, when it is begun again. */
 struct pto_control
 {
-  enum pto_request request; /* REGISTER, UNREGISTER, CLOSE */
+  enum pto_request request; /* REGISTER, UNREGISTER, CLOSE, TRACE; W: caller, then pump */
   bool last;                /* CLOSE: the end has come for all; nobody is given long any more */
   bool far;                 /* the body stays where it is, which children see, too */
   void *body;
@@ -35,7 +43,8 @@ struct pto_control
   /* out, when done: who has said yes; the first no */
   uint64_t accepted[PTO_CHILDREN_MAX / 64];
   uint32_t refused; /* index of the child that said it; UINT32_MAX: nobody */
-  bool lost;        /* it died instead; then failure's text is describe()'s */
+  bool lost;        /* it died instead; then failure's text is describe()'s ... */
+  bool agreed;      /* ... when it had said yes, and others had not */
   enum pto_status status;
   struct pto_failure failure;
   /* W: pump, release, after all of the above; R: the caller, who parks here (no actor: without an
@@ -44,7 +53,7 @@ struct pto_control
   _Atomic uint32_t references; /* of who asked, and of the pool */
 
   /* the pump's */
-  uint32_t outstanding; /* asked, not answered */
+  uint32_t outstanding; /* asked, not answered; in this phase */
   struct pto_control *next;
 };
 

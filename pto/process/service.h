@@ -12,11 +12,14 @@
 
 enum pto_request
 {
-  PTO_REQUEST_START = 1,  /* answered when the child can run tasks */
-  PTO_REQUEST_TASK,       /* config, digest, blob */
-  PTO_REQUEST_TASKS,      /* body: parcels of several, which do not depend on each other */
-  PTO_REQUEST_REGISTER,   /* digest; body: descriptor and sources, bytes of the object layer */
-  PTO_REQUEST_UNREGISTER, /* digest */
+  PTO_REQUEST_START = 1, /* answered when the child can run tasks */
+  PTO_REQUEST_TASK,      /* config, digest, blob */
+  PTO_REQUEST_TASKS,     /* body: parcels of several, which do not depend on each other */
+  /* digest; body: descriptor and sources, bytes of the object layer. Who says yes can run it, and
+   * does not before COMMIT. */
+  PTO_REQUEST_REGISTER,
+  PTO_REQUEST_COMMIT,     /* digest: everybody has said yes; there is no other answer */
+  PTO_REQUEST_UNREGISTER, /* digest, whether it was committed or not */
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
   PTO_REQUEST_TRACE, /* of the last recorded run: how large, or into the memory that is named */
   /* of a chip in a process of its own (pto-machine-isolated.c) */

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
 READ, WRITE = 1, 2
-PROTOCOL = 5
+PROTOCOL = 6
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
 
@@ -285,6 +285,11 @@ class RemotePeer(unittest.TestCase):
                 with self.subTest(descriptor=descriptor[:20], sources=sources):
                     answer = peer.call("Register", "(ayayayb)", hashlib.sha256(descriptor).digest(), descriptor, sources, False)
                     self.assertIsInstance(answer, str)
+        # What was not registered is not committed, and not in the way of anything.
+        self.assertRegex(peer.call("Commit", "(aay)", [digest]), f"nothing with the digest {digest.hex()} is registered on L4/0/L3/5")
+        self.assertIn("a digest has", peer.call("Commit", "(aay)", [b"short"]))
+        self.assertEqual(peer.call("Commit", "(aay)", []), ())
+        self.assertEqual(peer.call("Unregister", "(ay)", digest), ())
         self.assertEqual(peer.call("Close"), ())
         self.assertEqual(peer.end(), (0, ""))
 
@@ -304,7 +309,8 @@ class RemotePeer(unittest.TestCase):
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
                     peer.blob("Begin", "(ata(tt))", [1], [(1, 8), (2, 4096)]), peer.put(1, 0, eight, reply=True),
                     peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
-                    peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True), peer.blob("Progress"), peer.blob("Cancel")]))
+                    peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True),
+                    peer.blob("Commit", "(aay)", [eight * 4]), peer.blob("Unregister", "(ay)", eight * 4), peer.blob("Progress"), peer.blob("Cancel")]))
                 for _ in range(dice.randrange(3)):
                     data[dice.randrange(16, len(data))] ^= 1 << dice.randrange(8)
                 with contextlib.suppress(BrokenPipeError):

@@ -253,6 +253,14 @@ rig_group (struct rig *rig, uint32_t function, uint32_t n, const uint32_t *worke
   g_assert_cmpint (status, ==, PTO_OK);
 }
 
+const struct pto_level_targets *
+rig_subs (struct rig *rig)
+{
+  memset (&rig->subs, 0, sizeof rig->subs);
+  pto_level_add_targets (rig->level, PTO_CHILD_SUB, 0, &rig->subs);
+  return &rig->subs;
+}
+
 Tensor
 rig_words (struct rig *rig, uint32_t first, uint64_t n)
 {

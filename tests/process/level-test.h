@@ -78,6 +78,7 @@ struct rig
   void *cancelled_data;
   void (*graph) (struct rig *rig, void *data);
   void *data;
+  struct pto_level_targets subs;
   int result; /* what the orchestration gives */
 };
 
@@ -113,6 +114,9 @@ enum pto_status rig_try_group (struct rig *rig, uint32_t function, uint32_t n,
                                const uint32_t *workers, const PTOParam *tensor, uint64_t scalar);
 void rig_group (struct rig *rig, uint32_t function, uint32_t n, const uint32_t *workers,
                 const PTOParam *tensor, uint64_t scalar);
+
+/* All of its SUB children. The rig's. */
+const struct pto_level_targets *rig_subs (struct rig *rig);
 
 /* n uint64_t of the board. */
 Tensor rig_words (struct rig *rig, uint32_t first, uint64_t n);

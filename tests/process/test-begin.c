@@ -285,7 +285,7 @@ test_caught_at_restart (void)
   g_assert_cmpuint (counter (rig, 0), >, 0);
   g_assert_cmpuint (rig->stats.restarts, ==, 1);
   set_trap (0x1);
-  g_assert_cmpint (pto_level_renew (rig->level, PTO_CHILD_SUB, 0, NULL, NULL, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_level_renew (rig->level, rig_subs (rig), NULL, NULL, &report), ==, PTO_OK);
   g_assert_cmpuint (trap.forks, >=, 2);
   g_assert_cmpuint (counter (rig, CAME_UP), ==, 3);
   rig_run_ok (rig, forty_tasks, NULL);

@@ -40,8 +40,8 @@ register_in_vain (struct rig *rig, void *data)
   struct pto_report report = { 0 };
 
   SUB (rig, GATE, 1, scalar (7));
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest,
-                                      "y", 1, task_runs, rig, &report),
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest, "y",
+                                      1, task_runs, rig, &report),
                    ==, PTO_STATUS_CANCELLED);
   gate_open (rig->board, 7);
 }
@@ -95,25 +95,25 @@ test_register (void)
 
   memset (large, 'y', sizeof large);
   large[sizeof large - 1] = 'e';
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest,
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest,
                                       large, sizeof large, NULL, NULL, &report),
                    ==, PTO_OK);
   assert_known (rig, 0, 1 << 5, 1 << 5, 1 << 5);
   /* One says no: the others forget it. */
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, other,
-                                      "n", 1, NULL, NULL, &report),
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), other, "n",
+                                      1, NULL, NULL, &report),
                    ==, PTO_STATUS_INVALID_ARGS);
   g_assert_cmpstr (report.message, ==,
                    "registration on L3/0/sub1 refused: it does not hash; nothing was registered");
   assert_known (rig, 0, 1 << 5, 1 << 5, 1 << 5);
   /* One dies of it. */
   report = (struct pto_report){ 0 };
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, other,
-                                      "d", 1, NULL, NULL, &report),
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), other, "d",
+                                      1, NULL, NULL, &report),
                    ==, PTO_STATUS_WORKER_LOST);
   assert_says (report.message, "L3/0/sub1 died (signal 9, Killed) while it registered it");
   assert_known (rig, 0, 1 << 5, 0, 1 << 5);
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_UNREGISTER, PTO_CHILD_SUB, 0, digest,
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_UNREGISTER, rig_subs (rig), digest,
                                       NULL, 0, NULL, NULL, &report),
                    ==, PTO_OK);
   assert_known (rig, 0, 0, 0, 0);
@@ -139,8 +139,8 @@ test_register_cancelled (void)
 
   for (uint32_t i = 0; i < 4; i++)
     pids[i] = atomic_load (&rig->board->pids[i]);
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest,
-                                      "h", 1, counter_50_is_set, rig, &report),
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest, "h",
+                                      1, counter_50_is_set, rig, &report),
                    ==, PTO_STATUS_CANCELLED);
   g_assert_cmpstr (report.message, ==, "the registration was cancelled");
   /* The others have forgotten it, and live; who has hung is another. */
@@ -168,11 +168,11 @@ register_often (gpointer data)
     {
       struct pto_report report = { 0 };
 
-      pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest, "y", 1, NULL,
+      pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest, "y", 1, NULL,
                          NULL, &report);
       g_assert_cmpstr (report.message, ==, "");
-      pto_level_control (rig->level, PTO_REQUEST_UNREGISTER, PTO_CHILD_SUB, 0, digest, NULL, 0,
-                         NULL, NULL, &report);
+      pto_level_control (rig->level, PTO_REQUEST_UNREGISTER, rig_subs (rig), digest, NULL, 0, NULL,
+                         NULL, &report);
       g_assert_cmpstr (report.message, ==, "");
     }
   atomic_store (&rig->board->counters[40], 1);
@@ -213,13 +213,13 @@ register_inside (struct rig *rig, void *data)
   struct pto_report report = { 0 };
 
   SUB (rig, COUNT, 1, scalar (0));
-  g_assert_cmpint (pto_level_renew (rig->level, PTO_CHILD_SUB, 0, NULL, NULL, &report), ==, PTO_OK);
-  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest,
-                                      "y", 1, NULL, NULL, &report),
+  g_assert_cmpint (pto_level_renew (rig->level, rig_subs (rig), NULL, NULL, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest, "y",
+                                      1, NULL, NULL, &report),
                    ==, PTO_OK);
   one_for_each (rig, NULL);
   /* Cancelled before it has begun: at once, and it may go on. */
-  g_assert_cmpint (pto_level_renew (rig->level, PTO_CHILD_SUB, 0, always, NULL, &report), ==,
+  g_assert_cmpint (pto_level_renew (rig->level, rig_subs (rig), always, NULL, &report), ==,
                    PTO_STATUS_CANCELLED);
 }
 
@@ -254,7 +254,7 @@ test_renew (void)
 
       for (uint32_t i = 0; i < 4; i++)
         pids[i] = atomic_load (&rig->board->pids[i]);
-      g_assert_cmpint (pto_level_renew (rig->level, PTO_CHILD_SUB, 0, NULL, NULL, &report), ==,
+      g_assert_cmpint (pto_level_renew (rig->level, rig_subs (rig), NULL, NULL, &report), ==,
                        PTO_OK);
       for (uint32_t i = 0; i < 4; i++)
         g_assert_cmpint (atomic_load (&rig->board->pids[i]) == pids[i], ==, i == 0);
@@ -271,7 +271,7 @@ renew (gpointer data)
   struct rig *rig = data;
   struct pto_report report = { 0 };
 
-  pto_level_renew (rig->level, PTO_CHILD_SUB, 0, NULL, NULL, &report);
+  pto_level_renew (rig->level, rig_subs (rig), NULL, NULL, &report);
   g_assert_cmpstr (report.message, ==, "");
   atomic_store (&rig->board->counters[40], 1);
   return NULL;

@@ -230,7 +230,7 @@ do_register (struct rig *rig, struct pto_report *report)
 {
   static const uint8_t digest[PTO_DIGEST_BYTES] = { 9 };
 
-  return pto_level_control (rig->level, PTO_REQUEST_REGISTER, PTO_CHILD_SUB, 0, digest, "body", 4,
+  return pto_level_control (rig->level, PTO_REQUEST_REGISTER, rig_subs (rig), digest, "body", 4,
                             NULL, NULL, report);
 }
 

@@ -66,6 +66,13 @@ enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uin
 enum pto_park_result explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
                                     uint64_t deadline);
 
+enum knowledge
+{
+  UNKNOWN,
+  PREPARED,
+  COMMITTED
+};
+
 enum ending
 {
   NO_END,
@@ -82,6 +89,7 @@ struct life
   enum ending ending; /* ... in this way */
   bool over;          /* it must not go on */
   bool closed;        /* by CLOSE */
+  bool knows;         /* it has the registration from birth */
   struct pto_word grave;
 };
 
@@ -121,12 +129,19 @@ struct world
   uint32_t n_tasks;
   struct task tasks[TASKS];
   uint64_t words[TASKS];
-  uint32_t registered[CHILDREN];
+
+  /* A registration, as who asks for it sees it ... */
+  bool known; /* from here on a child has it from birth */
+  bool is_over;
+  bool agreed; /* then: it was not taken back */
+  /* ... and each child. */
+  enum knowledge registered[CHILDREN];
 };
 
 static struct world *world;
 static bool exploring;
 static uint64_t n_points, n_deaths, n_lost; /* over all seeds */
+static uint64_t n_agreed, n_refused, n_broken, n_given_up;
 static uint64_t n_steps[PTO_LIFE_GONE + 1][PTO_LIFE_GONE + 1];
 static const char *carrier;
 
@@ -377,11 +392,24 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
           }
         break;
       }
+    case PTO_REQUEST_START:
+      world->registered[life->child] = life->knows ? COMMITTED : UNKNOWN;
+      break;
     case PTO_REQUEST_REGISTER:
-      world->registered[life->child]++;
+      if (world->registered[life->child] == UNKNOWN)
+        world->registered[life->child] = PREPARED;
+      break;
+    case PTO_REQUEST_COMMIT:
+      g_assert_cmpint (world->registered[life->child], !=, UNKNOWN);
+      world->registered[life->child] = COMMITTED;
       break;
     case PTO_REQUEST_UNREGISTER:
-      world->registered[life->child] = 0;
+      world->registered[life->child] = UNKNOWN;
+      break;
+    case PTO_REQUEST_CLOSE:
+      /* All have it, or nobody. */
+      if (world->is_over)
+        g_assert_cmpint (world->registered[life->child], ==, world->agreed ? COMMITTED : UNKNOWN);
       break;
     default:
       break;
@@ -423,7 +451,8 @@ begin_child (uint32_t index, enum ending ending, uint32_t points)
 
   g_assert_cmpuint (world->n_lives[index], <, LIVES);
   life = &world->lives[index][world->n_lives[index]++];
-  *life = (struct life){ .child = index, .ending = ending, .points = points };
+  *life
+      = (struct life){ .child = index, .ending = ending, .points = points, .knows = world->known };
   snprintf (life->name, sizeof life->name, "child%u.%u", index, world->n_lives[index]);
   pto_word_init (&life->grave, 0, false);
   world->runs[index] = -1;
@@ -745,7 +774,10 @@ run (struct pto_control *control)
       /* A bit that was set for nothing costs a look, at whatever moment. */
       pto_hub_mark (world->own.exec, world->own.hub, below (world->own.n_children));
       if (control != NULL && t == world->n_tasks / 2)
-        pto_pool_control (world->own.pool, control);
+        {
+          world->known = world->known || control->request == PTO_REQUEST_REGISTER;
+          pto_pool_control (world->own.pool, control);
+        }
     }
   pto_engine_end (world->own.engine, &report);
   g_assert_cmpstr (report.message, ==, "");
@@ -760,6 +792,44 @@ await (struct pto_control *control, bool begins)
         begin_lost (NULL);
       explorer_park (world->own.exec, &control->done, 0, pto_now (world->own.exec) + TICK_NS);
     }
+}
+
+/* As a level does: what was refused, or is given up, is taken back. */
+static void
+end_registration (struct pto_control *control, bool gives_up)
+{
+  struct pto_control *back;
+
+  if (gives_up)
+    {
+      for (uint32_t n = below (40); n > 0; n--)
+        explorer_point ();
+      atomic_store (&control->cancel, 1);
+      pto_bell_ring (world->own.exec, &world->own.hub->bell);
+    }
+  else
+    {
+      await (control, true);
+      world->agreed = control->refused == UINT32_MAX;
+      if (world->deaths == 0)
+        {
+          g_assert_true (world->agreed);
+          g_assert_cmpuint (control->accepted[0], ==, (1u << world->own.n_children) - 1);
+        }
+      n_broken += !world->agreed && control->agreed;
+    }
+  n_agreed += world->agreed;
+  n_given_up += gives_up;
+  n_refused += !world->agreed && !gives_up;
+  if (!world->agreed)
+    {
+      back = pto_control_new (PTO_REQUEST_UNREGISTER, NULL, NULL, 0);
+      world->known = false;
+      memset (back->targets, 0xff, sizeof back->targets);
+      pto_pool_control (world->own.pool, back);
+      pto_control_unref (back);
+    }
+  world->is_over = true;
 }
 
 /* Who lets go of it last may write it: the others are done with all of it. */
@@ -823,14 +893,7 @@ explore (uint64_t seed)
   run (registers ? control : NULL);
   check_run (world->deaths);
   if (registers)
-    {
-      await (control, true);
-      if (world->deaths == 0)
-        {
-          g_assert_cmpuint (control->refused, ==, UINT32_MAX);
-          g_assert_cmpuint (control->accepted[0], ==, (1u << world->own.n_children) - 1);
-        }
-    }
+    end_registration (control, below (4) == 0);
   pto_control_unref (control);
   /* The next run on the same pool. Who stands still only now is found when it is asked. */
   for (uint32_t c = 0; c < world->own.n_children; c++)
@@ -909,6 +972,12 @@ test_seeds (void)
   g_test_message ("%" G_GUINT64_FORMAT " switch points, %" G_GUINT64_FORMAT
                   " deaths, %" G_GUINT64_FORMAT " ends seen",
                   n_points, n_deaths, n_lost);
+  g_test_message ("registrations: %" G_GUINT64_FORMAT " agreed, %" G_GUINT64_FORMAT
+                  " refused, of which %" G_GUINT64_FORMAT " after a yes, %" G_GUINT64_FORMAT
+                  " given up",
+                  n_agreed, n_refused, n_broken, n_given_up);
+  if (n >= 10000)
+    g_assert_true (n_agreed > 0 && n_refused > n_broken && n_broken > 0 && n_given_up > 0);
 }
 
 int

@@ -608,20 +608,151 @@ test_control (void)
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
   answer_with (bench, 0, PTO_STATUS_INVALID_ARGS, "no");
   g_assert_cmpuint (task_of (bench, 0), ==, 1);
-  die (bench, 3);
+  /* Nobody else is asked. */
+  answer (bench, 1);
+  g_assert_cmpuint (request_of (bench, 1), ==, 0);
   g_assert_cmpuint (pto_word_get (&control->done), ==, 0);
-  answer (bench, 1);
-  answer (bench, 1);
+  die (bench, 3);
   g_assert_cmpuint (pto_word_get (&control->done), ==, 1);
   /* The first no is told, and who said yes. */
   g_assert_cmpuint (control->refused, ==, 0);
   g_assert_cmpint (control->status, ==, PTO_STATUS_INVALID_ARGS);
+  g_assert_false (control->lost);
   g_assert_cmpstr (control->failure.text, ==, "no");
-  g_assert_cmpuint (control->accepted[0], ==, 1u << 1 | 1u << 2);
+  g_assert_cmpuint (control->accepted[0], ==, 1u << 2);
   answer (bench, 0);
   revive (bench, 3);
   answer (bench, 3);
   end_run (bench, 3, 0);
+  pto_control_unref (control);
+  bench_free (bench);
+}
+
+/* All have said yes: that is done, and each hears of it before its next task. */
+static void
+test_commit (void)
+{
+  struct bench *bench = bench_ready (true);
+  struct pto_control *control = control_to_all (PTO_REQUEST_REGISTER, "body", 4);
+  struct pto_control *back = control_to_all (PTO_REQUEST_UNREGISTER, NULL, 0);
+
+  submit_to (bench, 0, 0);
+  pto_pool_control (bench->own.pool, control);
+  settle (bench);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    answer (bench, c);
+  submit_to (bench, 1, 1);
+  submit_to (bench, 2, 1);
+  answer (bench, 0);
+  g_assert_cmpuint (pto_word_get (&control->done), ==, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (pto_word_get (&control->done), ==, 1);
+  g_assert_cmpuint (control->refused, ==, UINT32_MAX);
+  g_assert_cmpuint (control->accepted[0], ==, 0xf);
+  /* One is at a task, and the one that has died hears nothing: it is begun again with it. */
+  die (bench, 3);
+  pto_pool_control (bench->own.pool, back);
+  settle (bench);
+  g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_COMMIT);
+  g_assert_cmpuint (pto_mailbox_of (&bench->own.children[0].link)->bytes, ==, 0);
+  g_assert_cmpuint (task_of (bench, 1), ==, 1);
+  answer (bench, 1);
+  g_assert_cmpuint (request_of (bench, 1), ==, PTO_REQUEST_COMMIT);
+  answer (bench, 1);
+  g_assert_cmpuint (request_of (bench, 1), ==, PTO_REQUEST_UNREGISTER);
+  answer (bench, 1);
+  g_assert_cmpuint (task_of (bench, 1), ==, 2);
+  answer (bench, 1);
+  answer (bench, 0);
+  answer (bench, 0);
+  answer (bench, 2);
+  answer (bench, 2);
+  g_assert_cmpuint (pto_word_get (&back->done), ==, 1);
+  g_assert_cmpuint (control->accepted[0], ==, 0xf);
+  revive (bench, 3);
+  answer (bench, 3);
+  end_run (bench, 3, 0);
+  pto_control_unref (control);
+  pto_control_unref (back);
+  bench_free (bench);
+}
+
+/* Who dies between its yes and that of all, has not agreed; who is begun again by request goes on
+ * to agree. */
+static void
+test_death_between (void)
+{
+  for (int by_request = 0; by_request < 2; by_request++)
+    {
+      struct bench *bench = bench_ready (true);
+      struct pto_control *control = control_to_all (PTO_REQUEST_REGISTER, "body", 4);
+      struct pto_control *close = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
+
+      close->targets[0] = 1u << 2;
+      submit_to (bench, 0, 0);
+      pto_pool_control (bench->own.pool, control);
+      settle (bench);
+      answer (bench, 2);
+      if (by_request)
+        {
+          pto_pool_control (bench->own.pool, close);
+          settle (bench);
+          answer (bench, 2);
+        }
+      die (bench, 2);
+      g_assert_cmpuint (pto_word_get (&control->done), ==, 0);
+      answer (bench, 1);
+      answer (bench, 3);
+      answer (bench, 0);
+      g_assert_cmpuint (request_of (bench, 0), ==, by_request ? PTO_REQUEST_REGISTER : 0);
+      if (by_request)
+        {
+          answer (bench, 0);
+          for (uint32_t c = 0; c < CHILDREN; c++)
+            if (c != 2)
+              {
+                g_assert_cmpuint (request_of (bench, c), ==, PTO_REQUEST_COMMIT);
+                answer (bench, c);
+              }
+        }
+      g_assert_cmpuint (pto_word_get (&control->done), ==, 1);
+      g_assert_cmpuint (control->refused, ==, by_request ? UINT32_MAX : 2);
+      g_assert_cmpint (control->agreed, ==, !by_request);
+      g_assert_cmpint (control->lost, ==, !by_request);
+      for (uint32_t c = 0; c < CHILDREN; c++)
+        if (c != 2)
+          g_assert_cmpuint (request_of (bench, c), ==, 0);
+      revive (bench, 2);
+      answer (bench, 2);
+      end_run (bench, 1, 0);
+      pto_control_unref (control);
+      pto_control_unref (close);
+      bench_free (bench);
+    }
+}
+
+/* Who has agreed, and refuses what all have, is ended: its next life has it. */
+static void
+test_breach (void)
+{
+  struct bench *bench = bench_ready (true);
+  struct pto_control *control = control_to_all (PTO_REQUEST_REGISTER, "body", 4);
+
+  pto_pool_control (bench->own.pool, control);
+  settle (bench);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    if (c == 1)
+      answer_with (bench, c, PTO_STATUS_INVALID_ARGS, "no");
+    else
+      answer (bench, c);
+  g_assert_cmpstr (bench->killed[1], ==, "went back on a registration");
+  g_assert_cmpuint (control->refused, ==, UINT32_MAX);
+  die (bench, 1);
+  revive (bench, 1);
+  answer (bench, 1);
+  end_run (bench, 0, 0);
   pto_control_unref (control);
   bench_free (bench);
 }
@@ -699,6 +830,8 @@ test_control_left_alone (void)
   pto_pool_control (bench->own.pool, control = control_to_all (PTO_REQUEST_REGISTER, "body", 4));
   pto_control_unref (control);
   settle (bench);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
   for (uint32_t c = 0; c < CHILDREN; c++)
     answer (bench, c);
   end_run (bench, 0, 0);
@@ -1483,6 +1616,9 @@ add_tests (void)
   g_test_add_func ("/pto/pool/crowd", test_crowd);
   g_test_add_func ("/pto/pool/crowd-fails", test_crowd_fails);
   g_test_add_func ("/pto/pool/control", test_control);
+  g_test_add_func ("/pto/pool/control-commit", test_commit);
+  g_test_add_func ("/pto/pool/control-death-between", test_death_between);
+  g_test_add_func ("/pto/pool/control-breach", test_breach);
   g_test_add_func ("/pto/pool/control/of-the-dead", test_control_of_the_dead);
   g_test_add_func ("/pto/pool/control/left-alone", test_control_left_alone);
   g_test_add_func ("/pto/pool/control/last", test_last);
