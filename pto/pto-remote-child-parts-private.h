@@ -27,6 +27,18 @@ G_BEGIN_DECLS
 /* pto-remote-child-private.h */
 typedef struct _PtoRemoteChild PtoRemoteChild;
 
+/* Tasks of one request that are in one message. */
+typedef struct
+{
+  /* Of each of them in the request, which may have others, and of the first that is not sent yet
+   * (G_MAXUINT: there is none). */
+  guint numbers[64 + 1];
+  guint n;
+  /* The others begin there, or have. G_MAXUINT: they were not recalled. */
+  guint kept;
+  gboolean is_recalled;
+} PtoRemoteBatch;
+
 struct _PtoRemoteChild
 {
   /* Immutable. */
@@ -50,6 +62,7 @@ struct _PtoRemoteChild
   gboolean has_pieces;     /* that record was fetched */
   PtoTracePieces pieces;   /* of it */
   PtoRemoteHealth *health; /* of the connection; NULL: not connected */
+  PtoRemoteBatch *batch;   /* of the Run under way, if it may be recalled; or NULL */
   struct pto_call birth;   /* START: of the mailbox. W: before there is health; R: its thread */
   int ending;              /* atomic: somebody ends the process. W, R: both threads */
 };

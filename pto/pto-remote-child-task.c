@@ -184,10 +184,10 @@ make_begun (PtoRemoteChild *self)
   return g_variant_builder_end (&list);
 }
 
-/* Tasks of which none has begun, as there was no room (is_full) or for another reason. Then nobody
- * knows what the other end has of them; else what is only there is as it was before. */
+/* Of a task that has not begun. is_untouched: there was no room, or it was recalled: what is only
+ * there is as it was before. Otherwise nobody knows what the other end has of it. */
 static void
-forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_full)
+forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_untouched)
 {
   const guint32 only_there = PTO_WIRE_READ | PTO_WIRE_STAYS;
 
@@ -195,7 +195,7 @@ forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_full)
     {
       Piece *piece = &g_array_index (pieces, Piece, i);
 
-      if (!is_full || (piece->access & only_there) != only_there)
+      if (!is_untouched || (piece->access & only_there) != only_there)
         pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
       if (piece->block != NULL)
         pto_remote_directory_let_go (self->directory, piece->block);
@@ -284,6 +284,7 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
 typedef struct
 {
   struct pto_call call;
+  guint number;                /* of it in the request */
   GArray *pieces;              /* NULL: it is not sent */
   struct pto_failure *failure; /* NULL: it has not failed */
   guint32 status;
@@ -569,25 +570,56 @@ take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, guint64 *b
   let_go_of_blocks (self, task->pieces, task->status == 0);
 }
 
-/* What the other end has of tasks that have not begun, nobody knows. When it had no room, what is
- * kept there makes some, once, and each of them has it alone. */
-static void
+/* Gives how many have begun: the others were recalled. */
+static guint
+take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, GVariant *reply,
+               guint64 *busy)
+{
+  g_autoptr (GVariant) bytes = g_variant_get_child_value (reply, 0);
+  PtoRemoteReader reader = { 0 };
+  guint64 n_done;
+
+  reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
+  pto_remote_read_one (&reader, &n_done);
+  /* One that was not recalled has begun, and one that was has not, whatever is said of it. */
+  if (n_done == 0)
+    n_done = n;
+  n_done = MIN (MIN (n_done, n), kept);
+  for (guint i = 0; i < n; i++)
+    if (i < n_done)
+      take_done (self, &tasks[i], &reader, busy);
+    else
+      forget_pieces (self, tasks[i].pieces, TRUE);
+  return (guint) n_done;
+}
+
+/* In one message; gives how many of them have come to something. When the other end had no room,
+ * what is kept there makes some, once, and each of them has it alone. more: there are others behind
+ * them, of which the first may be recalled, too; or NULL. */
+static guint
 run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n,
-              gboolean again, guint64 *busy)
+              const Task *more, gboolean again, guint64 *busy)
 {
   g_autoptr (GError) refused = NULL;
-  g_autoptr (GVariant) reply = ask_to_run (self, call, tasks, n, &refused);
-  g_autoptr (GVariant) bytes = NULL;
-  PtoRemoteReader reader = { 0 };
+  g_autoptr (GVariant) reply = NULL;
+  PtoRemoteBatch batch = { .n = n, .kept = G_MAXUINT };
   gboolean is_full;
 
+  for (guint i = 0; i < n; i++)
+    batch.numbers[i] = tasks[i].number;
+  batch.numbers[n] = more != NULL ? more->number : G_MAXUINT;
+  self->batch = !again && (n > 1 || more != NULL) ? &batch : NULL;
+  reply = ask_to_run (self, call, tasks, n, &refused);
+  self->batch = NULL;
   if (reply != NULL)
     {
-      bytes = g_variant_get_child_value (reply, 0);
-      reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
-      for (guint i = 0; i < n; i++)
-        take_done (self, &tasks[i], &reader, busy);
-      return;
+      guint n_done = take_all_done (self, tasks, n, batch.kept, reply, busy);
+
+      /* It may have said so by its reply first. */
+      if (n_done < n)
+        pto_call_keep_tasks (call, tasks[n_done].number);
+      /* The others were recalled: nothing more begins. */
+      return batch.kept == n && more != NULL ? 0 : n_done;
     }
   is_full = g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY);
   for (guint i = 0; i < n; i++)
@@ -599,8 +631,9 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     else
       {
         use_blocks (self, tasks[i].pieces);
-        run_together (self, call, &tasks[i], 1, n == 1, busy);
+        run_together (self, call, &tasks[i], 1, NULL, n == 1, busy);
       }
+  return n;
 }
 
 /* What stays there is not here to be sent: it has to be there. */
@@ -639,7 +672,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   return FALSE;
 }
 
-/* In messages of a size. Those that are not sent have failed by now, and lie between. */
+/* In messages of a size, until those that follow are recalled. */
 static void
 run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
 {
@@ -649,20 +682,25 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
   for (guint i = 0; i < n; i++)
     {
       guint64 missing;
-      guint64 more;
+      guint64 bytes;
 
       use_blocks (self, tasks[i].pieces);
-      more = count_travelling (&tasks[i], &missing);
-      if (i > first && travelling + more > PTO_REMOTE_INLINE_BYTES)
+      bytes = count_travelling (&tasks[i], &missing);
+      if (i > first && travelling + bytes > PTO_REMOTE_INLINE_BYTES)
         {
-          run_together (self, call, &tasks[first], i - first, FALSE, busy);
+          if (run_together (self, call, &tasks[first], i - first, &tasks[i], FALSE, busy)
+              < i - first)
+            {
+              forget_pieces (self, tasks[i].pieces, TRUE);
+              return;
+            }
           first = i;
           travelling = 0;
         }
-      travelling += more;
+      travelling += bytes;
     }
   if (n > first)
-    run_together (self, call, &tasks[first], n - first, FALSE, busy);
+    run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy);
 }
 
 /* One request may bring several: they do not depend on each other. */
@@ -676,7 +714,9 @@ list_tasks (const struct pto_call *call)
   if (call->request == PTO_REQUEST_TASK)
     g_array_append_val (tasks, task);
   else
-    while (pto_call_next_task (call, &at, &task.call))
+    for (; task.number < G_N_ELEMENTS (((PtoRemoteBatch *) 0)->numbers) - 1
+           && pto_call_next_task (call, &at, &task.call);
+         task.number++)
       g_array_append_val (tasks, task);
   return tasks;
 }
@@ -686,7 +726,6 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
                             struct pto_failure *failure)
 {
   g_autoptr (GArray) tasks = list_tasks (call);
-  g_autofree guint *numbers = g_new (guint, tasks->len + 1);
   g_autoptr (GArray) sent = g_array_new (FALSE, TRUE, sizeof (Task));
   guint64 id, busy = 0, failed = 0;
   guint32 record = pto_call_record (call, &id);
@@ -706,12 +745,15 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
           fail_task (task, error);
           continue;
         }
-      numbers[sent->len] = i;
       g_array_append_val (sent, *task);
     }
   run_all (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
   for (guint i = 0; i < sent->len; i++)
-    g_array_index (tasks, Task, numbers[i]) = g_array_index (sent, Task, i);
+    {
+      const Task *task = &g_array_index (sent, Task, i);
+
+      g_array_index (tasks, Task, task->number) = *task;
+    }
   for (guint i = tasks->len; i-- > 0;)
     {
       Task *task = &g_array_index (tasks, Task, i);

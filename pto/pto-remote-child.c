@@ -22,6 +22,8 @@
  * sign of life. */
 #define LOOK_MS 10
 #define PROGRESS_US 100000
+/* Small tasks that went together should be done by then: those that have not begun are recalled. */
+#define RECALL_US 10000
 /* So long is waited for the end of what was launched, once it is told. */
 #define END_MS 1000
 /* Of the memory at the other end, for blocks that no task needs just now: the rest is for tasks. */
@@ -112,6 +114,8 @@ typedef struct
   const struct pto_call *call;
   guint32 serial;          /* of the message that is to be answered */
   guint32 progress_serial; /* of the last question for progress; 0: it was answered */
+  guint32 recall_serial;   /* as that, of a Recall */
+  gint64 begun_at;
   gint64 asked_at;
   gboolean cancelled; /* and has said so */
 } Waiting;
@@ -128,6 +132,12 @@ look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
       waiting->cancelled = TRUE;
       message = pto_remote_make_call ("Cancel", NULL, FALSE);
       return pto_remote_stream_send (self->stream, message, NULL, error);
+    }
+  if (self->batch != NULL && !self->batch->is_recalled && now - waiting->begun_at >= RECALL_US)
+    {
+      self->batch->is_recalled = TRUE;
+      message = pto_remote_make_call ("Recall", NULL, TRUE);
+      return pto_remote_stream_send (self->stream, message, &waiting->recall_serial, error);
     }
   if (waiting->progress_serial != 0 || now - waiting->asked_at < PROGRESS_US)
     return TRUE;
@@ -151,12 +161,32 @@ take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
   self->progress = progress;
 }
 
+/* What does not begin there is for others, now. */
+static void
+take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+{
+  GVariant *body = g_dbus_message_get_body (reply);
+  PtoRemoteBatch *batch = self->batch;
+  guint32 kept = 0;
+
+  waiting->recall_serial = 0;
+  if (body != NULL && g_variant_is_of_type (body, G_VARIANT_TYPE ("(u)")))
+    g_variant_get (body, "(u)", &kept);
+  /* The first is there for good. */
+  if (kept == 0 || kept > batch->n)
+    return;
+  batch->kept = kept;
+  if (batch->numbers[kept] != G_MAXUINT)
+    pto_call_keep_tasks (waiting->call, batch->numbers[kept]);
+}
+
 GVariant *
 pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const char *method,
                        GVariant *arguments, const char *type, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, TRUE);
-  Waiting waiting = { .call = call, .asked_at = g_get_monotonic_time () };
+  gint64 now = g_get_monotonic_time ();
+  Waiting waiting = { .call = call, .begun_at = now, .asked_at = now };
   GError *lost = NULL;
 
   if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost))
@@ -172,6 +202,8 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
         break;
       if (serial != 0 && serial == waiting.progress_serial)
         take_progress (self, &waiting, reply);
+      if (serial != 0 && serial == waiting.recall_serial)
+        take_recall (self, &waiting, reply);
       if (serial != waiting.serial)
         {
           if (call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))

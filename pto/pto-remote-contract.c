@@ -55,6 +55,9 @@ static const char contract[]
        * (pto-remote-pack-private.h): with blocks that are dropped and begun before, as of Begin. */
       "<method name='Run'><arg direction='in' name='tasks' type='ay'/>"
       "<arg direction='out' name='done' type='ay'/></method>"
+      /* Answered at once: those of the Run under way that have not begun, but for the first, are
+       * not wanted there any more. kept: so many begin, or have; the reply of Run has no others. */
+      "<method name='Recall'><arg direction='out' name='kept' type='u'/></method>"
       /* What is there: it follows the reply, which says how many bytes it is. */
       "<method name='Get'><arg direction='in' name='block' type='t'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"

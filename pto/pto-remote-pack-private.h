@@ -9,8 +9,8 @@
  *
  *     Run:    head, dropped (guint64), begun (block), and for each task: task, configuration, cut,
  *             pieces, each with its spans, each with its contents, tensors, scalars, their kinds
- *     reply:  for each task: done, domain, text, detail, and, if has_written, the contents of all
- *             pieces that are written
+ *     reply:  how many (guint64), and for each of these tasks: done, domain, text, detail, and, if
+ * has_written, the contents of all pieces that are written
  *
  * A reader believes nothing: whatever does not fit in what came makes it bad, and it gives zeros
  * from then on. Thread safety: one thread each.

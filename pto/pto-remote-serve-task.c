@@ -380,6 +380,20 @@ begin_run (PtoRemoteSession *session, PtoRemoteReader *reader, PtoRemoteRunHead 
   return change_blocks (session, dropped, head->n_dropped, begun, head->n_begun, error);
 }
 
+/* Is it still wanted, or was it recalled before it began? */
+static gboolean
+may_begin (PtoRemoteSession *session, guint number)
+{
+  gboolean may;
+
+  g_mutex_lock (&session->lock);
+  may = number < session->n_wanted;
+  if (may)
+    session->n_begun = number + 1;
+  g_mutex_unlock (&session->lock);
+  return may;
+}
+
 GVariant *
 pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error)
 {
@@ -389,12 +403,14 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
   GByteArray *reply;
   Task task = { 0 };
   guint64 written = 0;
+  guint64 n_done = 0;
   gboolean ok;
 
   reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
   ok = begin_run (session, &reader, &head, error);
   reply = g_byte_array_sized_new (256);
-  for (guint i = 0; ok && i < head.n_tasks; i++)
+  pto_remote_pack (reply, &n_done, sizeof n_done);
+  for (guint i = 0; ok && i < head.n_tasks && may_begin (session, i); i++)
     {
       ok = take_task (session, &reader, &task, error);
       if (!ok)
@@ -402,7 +418,9 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
       task.call.mailbox = session->mailbox;
       pto_call_mailbox_set_record (session->mailbox, head.record, task.head.id);
       run_one (session, &task, i == 0, reply, &written);
+      n_done++;
     }
+  memcpy (reply->data, &n_done, sizeof n_done);
   g_free (task.pieces);
   g_free (task.tensors);
   if (ok)

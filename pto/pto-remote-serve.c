@@ -5,9 +5,9 @@
  * Two threads, and one that sleeps (pto-remote-health.c). The main one serves one request after the
  * other, as any child does (pto-child.c), with a mailbox that nobody else maps; it has brought up
  * the worker, and so forked what is below it, before there was the other. That one reads what
- * comes: it answers at once what is asked during a task (Progress, Clock, Cancel), and hands on the
- * rest. When the connection ends, or nothing is heard for as long as the lease, the process is
- * ended, and with that all below it.
+ * comes: it answers at once what is asked during a task (Progress, Clock, Recall, Cancel), and
+ * hands on the rest. When the connection ends, or nothing is heard for as long as the lease, the
+ * process is ended, and with that all below it.
  */
 #include "config.h"
 
@@ -263,6 +263,28 @@ take_part (PtoRemoteSession *session, GDBusMessage *message, GError **error)
   return TRUE;
 }
 
+/* A Run is about to be pushed. */
+static void
+want_all (PtoRemoteSession *session)
+{
+  g_mutex_lock (&session->lock);
+  session->n_wanted = G_MAXUINT;
+  session->n_begun = 0;
+  g_mutex_unlock (&session->lock);
+}
+
+/* Who has begun goes on, and the first is not for others. */
+static guint
+recall (PtoRemoteSession *session)
+{
+  guint n;
+
+  g_mutex_lock (&session->lock);
+  n = session->n_wanted = MIN (session->n_wanted, MAX (session->n_begun, 1));
+  g_mutex_unlock (&session->lock);
+  return n;
+}
+
 static gpointer
 read_calls (gpointer data)
 {
@@ -288,13 +310,18 @@ read_calls (gpointer data)
         pto_call_mailbox_cancel (session->mailbox, TRUE);
       else if (strcmp (member, "Progress") == 0)
         reply (session, message, g_variant_new ("(u)", pto_call_mailbox_beat (session->mailbox)));
+      else if (strcmp (member, "Recall") == 0)
+        reply (session, message, g_variant_new ("(u)", recall (session)));
       else if (strcmp (member, "Clock") == 0)
         reply (session, message, g_variant_new ("(t)", pto_remote_get_time ()));
       else if (strcmp (member, "Put") != 0)
         {
           /* In the order in which they come: one that was cancelled is the one before. */
           if (strcmp (member, "Run") == 0)
-            pto_call_mailbox_cancel (session->mailbox, FALSE);
+            {
+              pto_call_mailbox_cancel (session->mailbox, FALSE);
+              want_all (session);
+            }
           push_call (session, message);
           continue;
         }

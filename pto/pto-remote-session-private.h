@@ -48,6 +48,10 @@ typedef struct
   GCond changed;
   GQueue calls; /* GDBusMessage; W: reader pushes, server pops */
   guint n_open; /* that were pushed and are not served yet */
+  /* Tasks of the last Run that was pushed: those that may begin, W: reader; that have, W: server.
+   */
+  guint n_wanted;
+  guint n_begun;
   gboolean has_ended;
 } PtoRemoteSession;
 

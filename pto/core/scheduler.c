@@ -1071,6 +1071,17 @@ pto_scheduler_watch (struct pto_engine *engine)
 }
 
 void
+pto_scheduler_give_back (struct pto_endpoint *endpoint, struct pto_slot *slot)
+{
+  struct pto_scheduler *scheduler = endpoint->scheduler;
+
+  if (slot->queue == PTO_QUEUE_LINE)
+    slot->parts->next = 0;
+  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+  pto_engine_wake (scheduler->engine, scheduler->config.index);
+}
+
+void
 pto_scheduler_withdraw (struct pto_endpoint *endpoint)
 {
   struct pto_scheduler *scheduler = endpoint->scheduler;

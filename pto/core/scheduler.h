@@ -91,6 +91,9 @@ void pto_scheduler_watch (struct pto_engine *engine);
 struct pto_slot *pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
                                           bool (*fits) (void *data, const struct pto_slot *slot),
                                           void *data);
+/* Such a one, which has not begun and will not there, is ready again, for whoever has a place. By
+ * who carries the scheduler while that is parked; may switch to another actor. */
+void pto_scheduler_give_back (struct pto_endpoint *endpoint, struct pto_slot *slot);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
 

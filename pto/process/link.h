@@ -65,6 +65,9 @@ bool pto_link_is_sound (const struct pto_link *link);
 /* The answer, while idle: 0, or an enum pto_status and then failure is filled, in sound text
  * whatever the worker wrote. */
 uint32_t pto_link_answer (const struct pto_link *link, struct pto_failure *failure);
+/* TASKS, taken or answered: the worker keeps no more than the first of them, so many; UINT32_MAX:
+ * it has not said so. */
+uint32_t pto_link_kept_tasks (const struct pto_link *link);
 /* TASKS, answered: which of n have failed, all of them where nobody has said which; and ns that
  * they took where they ran. As the worker says. */
 uint64_t pto_link_failed_tasks (const struct pto_link *link, uint32_t n);

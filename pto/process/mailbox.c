@@ -160,6 +160,15 @@ pto_link_body (const struct pto_link *link)
   return pto_mailbox_of (link)->body;
 }
 
+uint32_t
+pto_link_kept_tasks (const struct pto_link *link)
+{
+  /* Acquire: pairs with the release in pto_call_keep_tasks(). */
+  uint64_t kept = pto_load_acquire (&pto_mailbox_of (link)->kept);
+
+  return kept >> 32 == number_of (link) ? (uint32_t) kept : UINT32_MAX;
+}
+
 uint64_t
 pto_link_failed_tasks (const struct pto_link *link, uint32_t n)
 {
@@ -279,6 +288,17 @@ pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *o
       = parcel->blob_bytes - bytes >= (uint64_t) one->args.scalar_count ? blob + bytes : NULL;
   *at += parcel->bytes;
   return true;
+}
+
+void
+pto_call_keep_tasks (const struct pto_call *all, uint32_t n)
+{
+  /* Relaxed: post does not change while the call runs. */
+  uint64_t number = pto_load_relaxed (&all->mailbox->post.value);
+
+  /* Release: pairs with the acquire in pto_link_kept_tasks(). */
+  pto_store_release (&all->mailbox->kept, number << 32 | n);
+  pto_hub_mark (NULL, all->hub, all->index);
 }
 
 void

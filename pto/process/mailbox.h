@@ -71,6 +71,9 @@ struct pto_mailbox
   /* TASKS: what pto_call_tell_tasks() has said. */
   uint64_t failed;
   uint64_t busy;
+  /* Number of the request << 32 | how many of its tasks are kept. W: child, release, before its bit
+   * in the hub; R: parent, acquire. */
+  _Atomic uint64_t kept;
   struct pto_failure failure;
 
   /* --- the parent's, behind post --- */

@@ -229,6 +229,25 @@ end_start (struct pto_pool *pool, const struct pto_child *child, bool ok)
   tell_news (pool);
 }
 
+/* Tasks that the child has and will not begin, since one before them takes long: others may. */
+static void
+take_returned (struct pto_pool *pool, struct pto_child *child)
+{
+  struct pto_station *station = station_of (pool, child);
+  uint32_t kept = pto_link_kept_tasks (&child->link);
+  struct pto_slot *returned[PTO_TOGETHER_MAX];
+  uint32_t n = 0;
+
+  if (child->request != PTO_REQUEST_TASK || kept > station->n_others)
+    return;
+  /* The first is not to be given back, whatever a child says. */
+  while (station->n_others > 0 && station->n_others >= kept)
+    returned[n++] = station->others[--station->n_others];
+  /* In the order in which they were ready. */
+  while (n > 0)
+    pto_scheduler_give_back (&station->endpoint, returned[--n]);
+}
+
 /* What the child was given is over. failed: a bit for each, the first is endpoint.running. */
 static void
 end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
@@ -258,6 +277,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
   switch ((enum pto_request) child->request)
     {
     case PTO_REQUEST_TASK:
+      take_returned (pool, child);
       if (pool->record != 0)
         pto_pool_record_member (pool, station, true);
       failed = pto_link_failed_tasks (&child->link, station->n_others + 1);
@@ -324,6 +344,7 @@ take_death (struct pto_pool *pool, struct pto_child *child)
 
   if (slot != NULL)
     {
+      take_returned (pool, child);
       if (pool->record != 0)
         pto_pool_record_member (pool, station, false);
       end_tasks (pool, station, UINT64_MAX,
@@ -374,6 +395,8 @@ settle_child (struct pto_pool *pool, struct pto_child *child)
     take_answer (pool, child);
   else if (child->request != 0 && !pto_link_is_sound (&child->link))
     pto_child_kill (child, PTO_WHY_FAULT, N_ ("wrote over its mailbox"));
+  else if (child->request == PTO_REQUEST_TASK && child->far)
+    take_returned (pool, child);
   if (!pto_child_is_there (child))
     return;
   if (dead)

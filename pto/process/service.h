@@ -62,6 +62,9 @@ struct pto_call
 /* TASKS: one after the other, as a call of its own; *at is 0 at first. false: there is none, or
  * what follows is no parcel. On the serving thread. */
 bool pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *one);
+/* Also before that: those behind the first n will not begin here, and what is said of them does not
+ * count. Once for each request; any thread of a process child. */
+void pto_call_keep_tasks (const struct pto_call *all, uint32_t n);
 /* And before it is answered: which have failed, a bit each; failure is that of the first, and the
  * status one of a failure if there is any. busy: the ns that they took where they ran. */
 void pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy);

@@ -48,7 +48,8 @@ def pack_run(*tasks, begun=(), dropped=(), record=0, n_tasks=None):
 
 def unpack_done(data, *written):
     """What became of each task: status, text, and the contents of what was written, so many bytes of each."""
-    at = 0
+    at = 8
+    assert struct.unpack_from("<Q", data) == (len(written),)
     for sizes in written:
         busy, status, code, domain, text, detail, has_written = struct.unpack_from("<QIi4I", data, at)
         at += 32
@@ -255,7 +256,9 @@ class RemotePeer(unittest.TestCase):
         self.assertIn("only a part has arrived", peer.call("Run", "(ay)", pack_run(*tasks, n_tasks=6)))
         for at in range(0, len(whole), 4):  # a count or a size of nearly all that there can be
             peer.call("Run", "(ay)", whole[:at] + b"\xf0\xff\xff\xff" + whole[at + 4:])
-        self.assertEqual(peer.call("Run", "(ay)", pack_run()), ([],))
+        self.assertEqual(peer.call("Run", "(ay)", pack_run()), ([0] * 8,))
+        self.assertEqual(peer.call("Recall"), (1,))  # and so nothing is recalled that there is
+        self.assertEqual(list(unpack_done(bytes(peer.call("Run", "(ay)", whole)[0]), *[[8]] * 5))[0][0] != 0, True)
         self.assertEqual(peer.call("Close"), ())
         self.assertEqual(peer.end(), (0, ""))
 

@@ -7,7 +7,9 @@
  */
 #include <pto/pto.h>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__ ((visibility ("default")))
@@ -23,6 +25,8 @@ EXPORTED gboolean fill_chip (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
 EXPORTED gboolean tell (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                         gpointer user_data, GError **error);
 EXPORTED gboolean fail (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                        gpointer user_data, GError **error);
+EXPORTED gboolean meet (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                         gpointer user_data, GError **error);
 EXPORTED gboolean die (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                        gpointer user_data, GError **error);
@@ -155,4 +159,30 @@ wait_for_cancel (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig
                  gpointer user_data, GError **error)
 {
   return submit (orchestrator, "wait_sub", args, error);
+}
+
+/* A byte of the file for everybody who was here. y, n: waits for so many of them, y is 1; 0: for
+ * nobody. */
+gboolean
+meet (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer user_data,
+      GError **error)
+{
+  gint64 until = g_get_monotonic_time () + 20 * G_TIME_SPAN_SECOND;
+  gint64 n = (gint64) pto_task_args_get_scalar (args, 1);
+  int file = open (g_getenv ("PTO_TEST_MARK"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  struct stat so_far = { .st_size = 0 };
+  gboolean ok = file >= 0;
+
+  while (ok && n > 0 && so_far.st_size < n && g_get_monotonic_time () < until)
+    {
+      g_usleep (200);
+      ok = fstat (file, &so_far) == 0;
+    }
+  ok = ok && so_far.st_size >= n && write (file, "", 1) == 1;
+  if (file >= 0)
+    close (file);
+  words_of (args, 0)[0] = 1;
+  if (!ok)
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_EXPLICIT, "nobody came");
+  return ok;
 }

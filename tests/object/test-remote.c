@@ -288,6 +288,63 @@ test_several (void)
 
 /* What is there already is not sent again, until somebody writes it; and what the program writes
  * between two runs is. */
+#define CROWD 64u
+
+/* One in the middle waits for all of the others, or nobody does. */
+typedef struct
+{
+  Test test;
+  gboolean waits;
+} Meeting;
+
+static gboolean
+meet (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+      GError **error)
+{
+  const Meeting *meeting = data;
+
+  for (guint i = 0; i < CROWD; i++)
+    {
+      g_autoptr (PtoTaskArgs) task = pto_task_args_new ();
+      const guint64 one = 1;
+      g_autoptr (PtoTensor) y = pto_tensor_new_for_buffer (meeting->test.y_buffer, 8 * i,
+                                                           PTO_DTYPE_INT64, 1, &one, error);
+
+      if (y == NULL)
+        return FALSE;
+      pto_task_args_add_tensor (task, y, PTO_DIRECTION_OUTPUT);
+      pto_task_args_add_scalar (task, meeting->waits && i == CROWD / 2 ? CROWD - 1 : 0);
+      if (!pto_orchestrator_submit_next_level (orchestrator, meeting->test.handle, task, NULL, -1,
+                                               error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* Small tasks go together; what stands behind one that takes long after all, for it waits for them,
+ * is somebody else's. */
+static void
+test_one_takes_long (void)
+{
+  g_autoptr (GError) error = NULL;
+  Meeting meeting = { .waits = FALSE };
+
+  test_begin (&meeting.test, 2, 0, PTO_RESTART_NEVER, CROWD);
+  use (&meeting.test, "meet");
+  for (guint r = 0; r < 10; r++)
+    {
+      memset (words (meeting.test.y_buffer), 0, CROWD * 8);
+      /* How long they take is known by then. */
+      meeting.waits = r >= 2;
+      pto_worker_run (meeting.test.host, meet, &meeting, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      for (guint i = 0; i < CROWD; i++)
+        g_assert_cmpint (words (meeting.test.y_buffer)[i], ==, 1);
+      g_assert_cmpint (g_unlink (g_getenv ("PTO_TEST_MARK")), ==, 0);
+    }
+  test_end (&meeting.test);
+}
+
 static void
 test_copies (void)
 {
@@ -571,6 +628,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/remote/chip", test_chip);
   g_test_add_func ("/pto/remote/overlap", test_overlap);
   g_test_add_func ("/pto/remote/several", test_several);
+  g_test_add_func ("/pto/remote/one-takes-long", test_one_takes_long);
   g_test_add_func ("/pto/remote/copies", test_copies);
   g_test_add_func ("/pto/remote/little-room", test_little_room);
   g_test_add_func ("/pto/remote/failure", test_failure);

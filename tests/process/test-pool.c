@@ -1415,6 +1415,97 @@ test_together_long (void)
   bench_free (bench);
 }
 
+/* As pto_call_keep_tasks(), but for the bell. */
+static void
+keep (struct bench *bench, uint32_t child, uint32_t n)
+{
+  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+
+  atomic_store (&mailbox->kept, (uint64_t) pto_word_get (&mailbox->post) << 32 | n);
+  pto_hub_mark (bench->own.exec, bench->own.hub, child);
+  settle (bench);
+}
+
+/* What stands behind a task that takes long after all is for others, in its order. */
+static void
+test_together_returned (void)
+{
+  struct bench *bench = bench_known (1000);
+  uint64_t n = 3;
+
+  for (uint32_t i = 0; i < CHILDREN + 12; i++)
+    submit_to (bench, n++, ANY);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 7, 3);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    while (request_of (bench, c) != 0)
+      answer_tasks (bench, c, 0, 1000);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, n - 3);
+  keep (bench, 0, 1);
+  assert_has (bench, 0, 7, 1 + 2); /* it is asked for what it was asked for */
+  assert_has (bench, 1, 8, 1);
+  assert_has (bench, 2, 9, 1);
+  /* The others' end says nothing of this one, nor does its failure of them. */
+  answer_tasks (bench, 1, 0, 1000);
+  answer_tasks (bench, 2, 0, 1000);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, n - 1);
+  answer_tasks (bench, 0, 7, 1000000);
+  end_run (bench, n, 1);
+  /* What an earlier request said is not of this one. */
+  begin_run (bench);
+  for (uint64_t i = 0; i < 4; i++)
+    submit_to (bench, i, 1);
+  answer_tasks (bench, 1, 0, 1000);
+  assert_has (bench, 1, 1, 3);
+  keep (bench, 1, 2);
+  answer_tasks (bench, 1, 0, 1000);
+  /* Named: it can be nobody else's, and comes again. */
+  assert_has (bench, 1, 3, 1);
+  answer_tasks (bench, 1, 0, 1000);
+  for (uint64_t i = 4; i < 8; i++)
+    submit_to (bench, i, 1);
+  answer_tasks (bench, 1, 0, 1000);
+  assert_has (bench, 1, 5, 3);
+  answer_tasks (bench, 1, 0, 1000);
+  end_run (bench, 8, 0);
+  bench_free (bench);
+}
+
+/* It says so, and answers before anybody looks; it says so, and dies; it says that it keeps none.
+ */
+static void
+test_together_returned_late (void)
+{
+  struct bench *bench = bench_known (1000);
+  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[0].link);
+
+  for (uint64_t i = 3; i < 8; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 4);
+  atomic_store (&mailbox->kept, (uint64_t) pto_word_get (&mailbox->post) << 32 | 2);
+  answer_tasks (bench, 0, 0, 1000);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 6);
+  assert_has (bench, 0, 6, 2);
+  atomic_store (&mailbox->kept, (uint64_t) pto_word_get (&mailbox->post) << 32 | 1);
+  take (bench, 0);
+  die (bench, 0);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 7);
+  revive (bench, 0);
+  answer (bench, 0);
+  assert_has (bench, 0, 7, 1);
+  submit_to (bench, 8, 0);
+  submit_to (bench, 9, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 8, 2);
+  keep (bench, 0, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 9, 1);
+  answer_tasks (bench, 0, 0, 1000);
+  end_run (bench, 10, 1);
+  bench_free (bench);
+}
+
 /* Whose child shares our memory has one at a time, and so has a run that is recorded: each task has
  * a begin and an end here. */
 static void
@@ -1634,6 +1725,8 @@ add_tests (void)
   g_test_add_func ("/pto/pool/together-lost", test_together_lost);
   g_test_add_func ("/pto/pool/together-long", test_together_long);
   g_test_add_func ("/pto/pool/together-not", test_together_not);
+  g_test_add_func ("/pto/pool/together-returned", test_together_returned);
+  g_test_add_func ("/pto/pool/together-returned-late", test_together_returned_late);
   g_test_add_func ("/pto/pool/cancel", test_cancel);
   g_test_add_func ("/pto/pool/cancel-worker", test_cancel_worker);
 }
