@@ -87,6 +87,8 @@ const BenchFigure bench_figures[] = {
   { "remote_task",
     N_ ("each task of a run of small ones in a chain, on a remote worker of this machine"),
     LEVEL (1) },
+  { "remote_control", N_ ("a call with the same bytes over GDBus alone, from process to process"),
+    LEVEL (1) },
   { "remote_raw", N_ ("the same bytes there and back through such a connection alone"), LEVEL (1) },
   { "remote_batch", N_ ("independent small tasks in a second, on 4 remote workers of this machine"),
     LEVEL (4) },

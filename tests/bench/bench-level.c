@@ -348,6 +348,7 @@ static const struct bench_figure figures[] = {
   { "remote_bulk", "speed", "MB/s", 0, bench_level_remote },
   { "stream_bulk", "speed", "MB/s", 0, bench_level_stream },
   { "remote_task", "time", "us", 1, bench_level_remote },
+  { "remote_control", "time", "us", 1, bench_level_control },
   { "remote_raw", "time", "us", 1, bench_level_stream },
   { "remote_batch", "tasks_per_second", "", 2, bench_level_remote },
   { "start_1_8", "time", "ms", 8, measure_start_subs },

@@ -28,3 +28,6 @@ bool bench_level_remote (const struct bench_figure *figure, uint32_t workers, ui
                          bool brief);
 bool bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                          bool brief);
+/* A call of a small task's size over GDBus alone. */
+bool bench_level_control (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                          bool brief);
