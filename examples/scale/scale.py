@@ -19,7 +19,7 @@ TASKS_US = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 class Costs:
     """Microseconds; bytes."""
-    def __init__(self, submit=0.8, trip=110.0, bridge=50.0, cores=32, bandwidth=12500.0, size=4096, per_chip=8, jitter=0.05):
+    def __init__(self, submit=0.8, trip=90.0, bridge=38.0, cores=32, bandwidth=12500.0, size=4096, per_chip=8, jitter=0.05):
         self.submit = submit  # of one task, and its completion, by whoever submits
         self.trip = trip  # of a remote task that does nothing: there and back
         self.bridge = bridge  # of a CPU where it is submitted, for each remote task
