@@ -277,6 +277,7 @@ static const struct
   { "devices", WAY_ANY | WAY_DEFAULT },
   { "sub-workers", WAY_ANY | WAY_DEFAULT },
   { "platform", WAY_ANY | WAY_DEFAULT },
+  { "trusted-fabric", WAY_ANY | WAY_DEFAULT },
   { "workers", WAY_ANY | WAY_DEFAULT },
 };
 
@@ -507,6 +508,7 @@ make_command (PtoClusterFile *self, Place *place, const Launching *launching, GE
   g_autofree char *certificates
       = is_unix ? NULL : dup_with_host (self, place->group, "certificates", launching->host);
   g_auto (GStrv) allowed = is_unix ? NULL : dup_list (self, place->group, "allow");
+  g_autofree char *fabric = dup_value (self, place->group, "trusted-fabric");
   GError *local = NULL;
 
   if (!is_unix && certificates == NULL)
@@ -529,6 +531,7 @@ make_command (PtoClusterFile *self, Place *place, const Launching *launching, GE
   add_arguments (arguments, "allow", allowed);
   add_argument (arguments, "python", launching->python);
   add_arguments (arguments, "root", launching->roots);
+  add_argument (arguments, "trusted-fabric", fabric);
   g_ptr_array_add (arguments, NULL);
   place->command = pto_remote_make_command (
       launching->address, (const char *const *) launching->words, launching->quotes,
@@ -651,6 +654,7 @@ add_place (PtoClusterFile *self, const char *group, const char *host, GError **e
 {
   g_auto (GVariantBuilder) options = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
   g_autofree char *platform = dup_value (self, group, "platform");
+  g_autofree char *fabric = dup_value (self, group, "trusted-fabric");
   g_autoptr (PtoWorker) worker = NULL;
   const char *name = group + strlen (WORKER_GROUP);
   Place *place = g_new0 (Place, 1);
@@ -667,6 +671,7 @@ add_place (PtoClusterFile *self, const char *group, const char *host, GError **e
   g_variant_builder_add (&options, "{sv}", "devices", g_variant_new_uint32 (n_devices));
   g_variant_builder_add (&options, "{sv}", "sub-workers", g_variant_new_uint32 (n_subs));
   add_text (&options, "platform", platform);
+  add_text (&options, "trusted-fabric", fabric);
   place->options = g_variant_ref_sink (g_variant_builder_end (&options));
   worker = make_worker (self, place, error);
   return worker != NULL;

@@ -17,6 +17,7 @@
 #include "pto-identity-private.h"
 #include "pto-machine-private.h"
 #include "pto-remote-directory-private.h"
+#include "pto-remote-fabric-private.h"
 #include "pto-remote-health-private.h"
 #include "pto-remote-wire-private.h"
 #include "pto-trace-private.h"
@@ -52,6 +53,7 @@ struct _PtoRemoteChild
   /* The serving thread's. */
   PtoRemoteStream *stream; /* NULL: not connected */
   GPid process;            /* that was launched; 0: none */
+  PtoRemoteFabric *fabric; /* for what is too large for a message; NULL: it goes over the stream */
   GHashTable *refused;     /* digest -> GError: why a function of this process can not be there */
   GHashTable *digests;     /* of what was sent -> that by which the other end knows it */
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
@@ -84,7 +86,7 @@ _Noreturn void pto_remote_child_end_with_connection (PtoRemoteChild *self, const
 GVariant *pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
                                  const char *method, GVariant *arguments, const char *type,
                                  GError **error);
-/* data (or NULL): what follows the message. */
+/* data (or NULL): what follows the message, or goes past it by the fabric: a part. */
 void pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *arguments,
                             gconstpointer data, gsize size);
 

@@ -203,15 +203,23 @@ forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_untouched)
     }
 }
 
+/* What is large comes and goes in such parts. */
+static guint64
+get_part (PtoRemoteChild *self)
+{
+  return self->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
+}
+
 /* One span in parts, ahead of the call. FALSE: it is not wanted any more. */
 static gboolean
 put_span (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteBlock *block,
           const PtoRemoteSpan *span, GError **error)
 {
-  for (guint64 at = span->begin; at < span->end; at += PTO_REMOTE_INLINE_BYTES)
-    {
-      guint64 n = MIN (span->end - at, PTO_REMOTE_INLINE_BYTES);
+  guint64 n;
 
+  for (guint64 at = span->begin; at < span->end; at += n)
+    {
+      n = MIN (span->end - at, get_part (self));
       if (pto_call_is_cancelled (call))
         {
           g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
@@ -456,10 +464,15 @@ fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block, guint64
   if (follow != bytes)
     g_set_error_literal (&lost, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
                          _ ("the remote worker gave less than was asked for"));
-  for (guint64 at = 0; lost == NULL && at < bytes; at += PTO_REMOTE_INLINE_BYTES)
+  for (guint64 at = 0; lost == NULL && at < bytes; at += get_part (self))
     {
-      pto_remote_stream_read (self->stream, (gpointer) (guintptr) (to + at),
-                              MIN (bytes - at, PTO_REMOTE_INLINE_BYTES), &lost);
+      gpointer part = (gpointer) (guintptr) (to + at);
+      guint64 n = MIN (bytes - at, get_part (self));
+
+      if (self->fabric != NULL)
+        pto_remote_fabric_receive (self->fabric, self->stream, part, n, &lost);
+      else
+        pto_remote_stream_read (self->stream, part, n, &lost);
       pto_call_beat (call);
     }
   if (lost != NULL)

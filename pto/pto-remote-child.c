@@ -236,28 +236,49 @@ pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *argum
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, FALSE);
   g_autoptr (GError) error = NULL;
 
-  if (!pto_remote_stream_send_with (self->stream, message, data, size, NULL, &error))
+  if (!pto_remote_stream_send_with (self->stream, message, data, self->fabric == NULL ? size : 0,
+                                    NULL, &error)
+      || (self->fabric != NULL
+          && !pto_remote_fabric_send (self->fabric, self->stream, data, size, &error)))
     pto_remote_child_end_with_connection (self, error);
 }
 
 /* --- start and end --- */
 
 static GVariant *
-make_options (PtoRemoteChild *self)
+make_features (PtoRemoteChild *self)
+{
+  const char *const features[] = { self->fabric != NULL ? "fabric" : NULL, NULL };
+
+  return g_variant_new_strv (features, -1);
+}
+
+/* NULL: a fabric that is trusted can not be used. */
+static GVariant *
+make_options (PtoRemoteChild *self, GError **error)
 {
   PtoWorker *worker = self->worker;
   GVariantBuilder options, chips;
 
+  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
+  if (worker->remote->fabric != NULL)
+    {
+      self->fabric = pto_remote_fabric_new (worker->remote->fabric, &options, error);
+      if (self->fabric == NULL)
+        {
+          g_variant_builder_clear (&options);
+          return NULL;
+        }
+    }
   g_variant_builder_init (&chips, G_VARIANT_TYPE ("aa{ss}"));
   for (guint i = 0; i < worker->remote->n_devices; i++)
     g_variant_builder_add_value (&chips,
                                  pto_worker_pack_parameters (pto_worker_get_child (worker, i)));
-  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (worker->level));
   g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (worker->id));
   g_variant_builder_add (&options, "{sv}", "generation",
                          g_variant_new_uint32 (pto_writes_begin_life (self->writes, self->index)));
-  g_variant_builder_add (&options, "{sv}", "features", g_variant_new_strv (NULL, 0));
+  g_variant_builder_add (&options, "{sv}", "features", make_features (self));
   g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (worker->platform));
   g_variant_builder_add (&options, "{sv}", "sub-workers",
                          g_variant_new_uint32 (worker->n_sub_workers));
@@ -314,20 +335,25 @@ static gboolean
 say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
 {
   g_autofree char *session = g_uuid_string_random ();
-  g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, call, "Hello",
-      g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, make_options (self)),
-      "(ussua{sv})", error);
+  g_autoptr (GVariant) reply = NULL;
+  g_autoptr (GVariant) answer = NULL;
+  GVariant *options = make_options (self, error);
   guint32 protocol;
 
+  if (options == NULL)
+    return FALSE;
+  reply = pto_remote_child_call (
+      self, call, "Hello",
+      g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
+      "(ussua{sv})", error);
   if (reply == NULL)
     {
       explain_end (self, error);
       return FALSE;
     }
-  g_variant_get_child (reply, 0, "u", &protocol);
+  g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, NULL, &answer);
   if (protocol == PTO_REMOTE_PROTOCOL)
-    return TRUE;
+    return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s speaks version %u of the protocol, this is version %u: install the same libpto "
@@ -379,6 +405,7 @@ disconnect (PtoRemoteChild *self)
   if (self->stream != NULL)
     {
       g_clear_pointer (&self->health, pto_remote_health_free);
+      g_clear_pointer (&self->fabric, pto_remote_fabric_free);
       pto_remote_stream_shut (self->stream);
       g_clear_pointer (&self->stream, pto_remote_stream_free);
     }

@@ -17,7 +17,8 @@ static const char contract[]
     = "<node><interface name='" PTO_REMOTE_INTERFACE "'>"
       /* The first call. session: another one for each life of a worker; path: of it in its tree;
        * options: of it, by name, and among them its id, which of its lives this is (generation) and
-       * what the near end can do beyond the protocol (features). Its reply is READY: it can run
+       * what the near end can do beyond the protocol (features): "fabric" is that large contents
+       * go past the connection (pto-remote-fabric-private.h). Its reply is READY: it can run
        * tasks; options: features. */
       "<method name='Hello'>"
       "<arg direction='in' name='protocol' type='u'/><arg direction='in' name='session' type='s'/>"

@@ -20,6 +20,7 @@ typedef struct
   guint n_devices;
   guint n_sub_workers;
   char *platform; /* NULL: the default */
+  char *fabric;   /* that is trusted; NULL: none */
 } PtoRemoteSpec;
 
 /* In the words of a launcher: where the host is. */

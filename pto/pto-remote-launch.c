@@ -15,7 +15,7 @@
 #include "pto-remote-launch-private.h"
 
 #include "pto-error-private.h"
-#include "pto-remote-wire-private.h"
+#include "pto-remote-fabric-private.h"
 #include "pto-text-private.h"
 
 #include <dlfcn.h>
@@ -178,7 +178,8 @@ end_argv (GPtrArray *argv)
 
 /* Of options that were looked at. */
 static char **
-make_argv (const Launch *launch, const char *program, char **roots, const char *python)
+make_argv (const Launch *launch, const char *program, char **roots, const char *python,
+           const char *fabric)
 {
   GPtrArray *argv = begin_argv (launch, program);
 
@@ -186,6 +187,11 @@ make_argv (const Launch *launch, const char *program, char **roots, const char *
     {
       add_word (argv, launch, "--python");
       add_word (argv, launch, python);
+    }
+  if (fabric != NULL)
+    {
+      add_word (argv, launch, "--trusted-fabric");
+      add_word (argv, launch, fabric);
     }
   for (guint i = 0; roots != NULL && roots[i] != NULL; i++)
     {
@@ -205,7 +211,7 @@ static const struct
   { "platform", "s", N_ ("a text") },     { "program", "s", N_ ("a text") },
   { "python", "s", N_ ("a text") },       { "roots", "as", N_ ("a list of texts") },
   { "certificates", "s", N_ ("a text") }, { "launcher", "as", N_ ("a list of texts") },
-  { "shell", "b", N_ ("true or false") },
+  { "shell", "b", N_ ("true or false") }, { "trusted-fabric", "s", N_ ("a text") },
 };
 
 /* Is it an option of that address? */
@@ -254,7 +260,8 @@ check_options (GVariant *options, Listener listener, const char *address, GError
       else if (i == G_N_ELEMENTS (known_options))
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
-                        "platform, program, python, roots, certificates, launcher and shell"),
+                        "platform, program, python, roots, certificates, launcher, shell and "
+                        "trusted-fabric"),
                      name);
       else
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -304,6 +311,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   const char *platform = NULL;
   const char *certificates = NULL;
   gboolean quotes = FALSE;
+  const char *fabric = NULL;
   Listener listener = find_listener (address);
   Launch launch = { .words = launchers[0].words };
   PtoRemoteSpec *spec;
@@ -333,7 +341,11 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
           address);
       return NULL;
     }
+  g_variant_lookup (options, "trusted-fabric", "&s", &fabric);
+  if (fabric != NULL && !pto_remote_fabric_check_name (fabric, error))
+    return NULL;
   spec = g_new0 (PtoRemoteSpec, 1);
+  spec->fabric = g_strdup (fabric);
   spec->address = g_strdup (address);
   spec->host = g_strdup (launch.host);
   g_variant_lookup (options, "devices", "u", &spec->n_devices);
@@ -350,7 +362,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
                                         (char *) "--certificates", (char *) certificates, NULL });
   else
     spec->argv = make_argv (&launch, program, (char **) roots,
-                            python != NULL && *python != '\0' ? python : NULL);
+                            python != NULL && *python != '\0' ? python : NULL, fabric);
   spec->path = listener == LISTENER_UNIX ? spec->address + strlen (UNIX_SCHEME) : NULL;
   return spec;
 }
@@ -380,6 +392,7 @@ pto_remote_spec_free (PtoRemoteSpec *spec)
   g_strfreev (spec->argv);
   g_free (spec->host);
   g_free (spec->platform);
+  g_free (spec->fabric);
   g_free (spec);
 }
 

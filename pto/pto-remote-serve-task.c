@@ -115,21 +115,40 @@ pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError 
   guint64 number, offset, bytes;
   const PtoRemoteMemory *block;
   g_autofree gpointer nowhere = NULL;
+  guint64 most = session->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
+  gpointer to;
 
   g_variant_get (body, "(ttt)", &number, &offset, &bytes);
-  if (bytes > PTO_REMOTE_INLINE_BYTES)
+  if (bytes > most)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
-                   bytes, PTO_REMOTE_INLINE_BYTES);
+                   bytes, most);
       return FALSE;
     }
   block = find_block (session, number, offset, bytes, refused);
   if (block == NULL)
     nowhere = g_malloc (bytes);
-  return pto_remote_stream_read (
-      session->stream, block != NULL ? (gpointer) (guintptr) (block->address + offset) : nowhere,
-      bytes, error);
+  to = block != NULL ? (gpointer) (guintptr) (block->address + offset) : nowhere;
+  return session->fabric != NULL
+             ? pto_remote_fabric_receive (session->fabric, session->stream, to, bytes, error)
+             : pto_remote_stream_read (session->stream, to, bytes, error);
+}
+
+/* The reader finds out when nobody is there; when it is the fabric that is not, it is told. */
+static void
+send_parts (PtoRemoteSession *session, gconstpointer data, guint64 size)
+{
+  g_autoptr (GError) error = NULL;
+
+  for (guint64 at = 0; at < size && error == NULL; at += PTO_REMOTE_FABRIC_BYTES)
+    pto_remote_fabric_send (session->fabric, session->stream, (const guint8 *) data + at,
+                            MIN (size - at, PTO_REMOTE_FABRIC_BYTES), &error);
+  if (error == NULL)
+    return;
+  if (!g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CLOSED))
+    g_printerr ("pto-remote: %s\n", error->message);
+  pto_remote_stream_shut (session->stream);
 }
 
 gboolean
@@ -147,10 +166,11 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
     return TRUE;
   answer = g_dbus_message_new_method_reply (message);
   g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
-  /* The reader finds out when nobody is there. */
   pto_remote_stream_send_with (session->stream, answer,
-                               (gconstpointer) (guintptr) (block->address + offset), bytes, NULL,
-                               NULL);
+                               (gconstpointer) (guintptr) (block->address + offset),
+                               session->fabric == NULL ? bytes : 0, NULL, NULL);
+  if (session->fabric != NULL)
+    send_parts (session, (gconstpointer) (guintptr) (block->address + offset), bytes);
   return TRUE;
 }
 

@@ -394,8 +394,10 @@ reserve_memory (PtoRemoteSession *session, GError **error)
   return session->has_arena;
 }
 
+/* answer: what this end can do beyond the protocol, if it is a worker. */
 static gboolean
-take_hello (PtoRemoteSession *session, GDBusMessage *message, GError **error)
+take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *answer,
+            GError **error)
 {
   GVariant *body = g_dbus_message_get_body (message);
   g_autoptr (GVariant) options = NULL;
@@ -403,28 +405,23 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GError **error)
   PtoChildParent parent = { list_nothing, import, session, .is_far = TRUE };
   const char *id;
   const char *path;
+  const char *fabric;
   guint32 protocol;
 
   g_variant_get (body, "(u&s&s@a{sv})", &protocol, &id, &path, &options);
   /* The other end says what is wrong, and knows how it was launched. */
   if (protocol != PTO_REMOTE_PROTOCOL)
     return TRUE;
-  if (!make_worker (session, options, path, error) || !reserve_memory (session, error))
+  if (!pto_remote_fabric_check (options, &fabric, error)
+      || !make_worker (session, options, path, error) || !reserve_memory (session, error))
     return FALSE;
   session->child = pto_child_new (session->worker, path, &parent);
   pto_child_get_server (session->child, &session->server);
-  return pto_remote_session_ask (session, &call, error);
-}
-
-/* What this end can do beyond the protocol. */
-static GVariant *
-make_answer (void)
-{
-  GVariantBuilder options;
-
-  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
-  g_variant_builder_add (&options, "{sv}", "features", g_variant_new_strv (NULL, 0));
-  return g_variant_builder_end (&options);
+  if (!pto_remote_session_ask (session, &call, error))
+    return FALSE;
+  if (fabric != NULL)
+    session->fabric = pto_remote_fabric_accept (fabric, options, answer, error);
+  return fabric == NULL || session->fabric != NULL;
 }
 
 /* Before there is another thread: the worker forks what is below it. */
@@ -433,6 +430,7 @@ begin (PtoRemoteSession *session, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_stream_receive (session->stream, HELLO_MS, error);
   g_autoptr (GError) refused = NULL;
+  g_auto (GVariantBuilder) answer = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
 
   if (message == NULL || !pto_remote_check_call (message, error))
     {
@@ -445,11 +443,14 @@ begin (PtoRemoteSession *session, GError **error)
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
       return FALSE;
     }
-  if (take_hello (session, message, &refused))
+  if (take_hello (session, message, &answer, &refused))
     {
+      const char *const features[] = { session->fabric != NULL ? "fabric" : NULL, NULL };
+
+      g_variant_builder_add (&answer, "{sv}", "features", g_variant_new_strv (features, -1));
       reply (session, message,
-             g_variant_new ("(ussu@a{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
-                            (guint32) getpid (), make_answer ()));
+             g_variant_new ("(ussua{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
+                            (guint32) getpid (), &answer));
       return TRUE;
     }
   refuse (session, message, refused);
@@ -484,6 +485,7 @@ session_free (PtoRemoteSession *session)
   g_queue_clear_full (&session->calls, g_object_unref);
   g_clear_pointer (&session->child, pto_child_free);
   g_clear_object (&session->worker);
+  g_clear_pointer (&session->fabric, pto_remote_fabric_free);
   if (session->has_arena)
     pto_arena_release ();
   pto_remote_stream_free (session->stream);

@@ -13,6 +13,7 @@
 
 #include "pto-child-private.h"
 #include "pto-identity-private.h"
+#include "pto-remote-fabric-private.h"
 #include "pto-remote-wire-private.h"
 #include "pto-worker-private.h"
 
@@ -30,6 +31,7 @@ typedef struct
 typedef struct
 {
   PtoRemoteStream *stream;     /* read by the reader, written by both */
+  PtoRemoteFabric *fabric;     /* the same, of what is too large for a message; NULL: the stream */
   struct pto_mailbox *mailbox; /* cancel: W: reader, R: server; beat: the other way round */
 
   /* The serving thread's, and the reader's while n_open is 0. */

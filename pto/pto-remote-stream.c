@@ -75,6 +75,12 @@ pto_remote_stream_get_signs (PtoRemoteStream *stream)
 }
 
 void
+pto_remote_stream_hear (PtoRemoteStream *stream)
+{
+  g_atomic_int_inc (&stream->signs);
+}
+
+void
 pto_remote_stream_shut (PtoRemoteStream *stream)
 {
   shutdown (stream->in, SHUT_RDWR);

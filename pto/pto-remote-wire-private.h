@@ -36,6 +36,8 @@ G_BEGIN_DECLS
  * follow messages that say how many bytes there are, as they lie in memory: to the task in parts
  * of no more than this size, so that it can be left off between two of them. */
 #define PTO_REMOTE_INLINE_BYTES (G_GUINT64_CONSTANT (1) << 20)
+/* How a program that is to be a far end tells it which fabric is trusted (pto-remote-fabric.c). */
+#define PTO_REMOTE_FABRIC_VARIABLE "PTO_REMOTE_FABRIC"
 /* No message is longer. */
 #define PTO_REMOTE_MESSAGE_BYTES (G_GUINT64_CONSTANT (4) << 20)
 /* Most tensors of a task, and of anything else in one message. */
@@ -91,6 +93,8 @@ void pto_remote_stream_shut (PtoRemoteStream *stream);
 /* A number that changes whenever the other end is heard of: something was read, or it took a part
  * of what is too much for the way between. Any thread. */
 guint pto_remote_stream_get_signs (PtoRemoteStream *stream);
+/* It was heard of by another way. Any thread. */
+void pto_remote_stream_hear (PtoRemoteStream *stream);
 /* The message, if it can be sent without waiting for anybody: FALSE without an error: not now. Any
  * thread. */
 gboolean pto_remote_stream_try_send (PtoRemoteStream *stream, GDBusMessage *message,

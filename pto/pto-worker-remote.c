@@ -79,7 +79,9 @@ pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
  * With `launcher` (`as`, words of which `%h` is the host; the program and its arguments follow, for
  * a shell there if `shell`, `b`, says so) the address is any name, `://` and the host. Of who
  * listens, roots and interpreter are what it was begun with; `certificates` (`s`) is the directory
- * with ca.pem, cert.pem and key.pem of this end, for `tls:`.
+ * with ca.pem, cert.pem and key.pem of this end, for `tls:`. `trusted-fabric` (`s`, `ucx`): the
+ * network between both ends is trusted, and large tensors go by UCX, which has no keys; who listens
+ * has to have been begun with it, too.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
  * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.

@@ -8,7 +8,7 @@ source_root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source_root"
 . examples/setup.sh
 
-install_packages $build_packages chromium chromium-driver clang-format gi-docgen gjs groff-base iproute2 libxml2-utils man-db mypy openssl valac zsh
+install_packages $build_packages chromium chromium-driver clang-format gi-docgen gjs groff-base iproute2 libucx-dev libxml2-utils man-db mypy openssl valac zsh
 
 out=build/test
 mkdir -p "$out"
@@ -50,7 +50,7 @@ run_suites () {
 few="-Dc_args=-g1 -Dcpp_args=-g1"
 
 # What could be left out where a package is missing must not be left out here.
-build "$out/plain" -Dwerror=true -Dgir=enabled -Dvapi=enabled -Ddocs=enabled -Dtests=enabled -Dbench-peers=auto
+build "$out/plain" -Dwerror=true -Dgir=enabled -Dvapi=enabled -Ddocs=enabled -Dtests=enabled -Ducx=enabled -Dbench-peers=auto
 run_suites "plain: all suites" "$out/plain"
 
 build "$out/tsan" -Dwerror=true $few -Db_sanitize=thread -Db_lundef=false -Dgir=disabled -Ddocs=disabled

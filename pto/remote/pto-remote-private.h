@@ -28,6 +28,7 @@ typedef struct
   char **allowed;     /* names of parents; NULL: all */
   char *python;
   char **roots;
+  char *fabric; /* that is trusted, or NULL */
   int max_sessions;
   int max_handshakes;
   int timeout; /* s */

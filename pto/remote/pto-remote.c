@@ -76,6 +76,8 @@ remote_make_argv (const Options *options)
     g_ptr_array_add (argv, g_strconcat ("--python=", options->python, NULL));
   for (guint i = 0; options->roots != NULL && options->roots[i] != NULL; i++)
     g_ptr_array_add (argv, g_strconcat ("--root=", options->roots[i], NULL));
+  if (options->fabric != NULL)
+    g_ptr_array_add (argv, g_strconcat ("--trusted-fabric=", options->fabric, NULL));
   g_ptr_array_add (argv, NULL);
   return argv;
 }
@@ -165,6 +167,9 @@ main (int argc, char **argv)
             "Import functions with this interpreter", "PROGRAM" },
           { "root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.roots,
             "Import from this directory; may be given several times", "DIR" },
+          { "trusted-fabric", 0, 0, G_OPTION_ARG_STRING, &options.fabric,
+            "Large tensors go by UCX, which knows nobody: the network between both ends is trusted",
+            "ucx" },
           { "listen", 0, 0, G_OPTION_ARG_FILENAME, &options.listen,
             "Wait for programs at tls://host:port or unix:/path", "ADDRESS" },
           { "certificates", 0, 0, G_OPTION_ARG_FILENAME, &options.certificates,
@@ -200,6 +205,17 @@ main (int argc, char **argv)
       fprintf (stderr, "pto-remote: %s\n", error->message);
       return EX_USAGE;
     }
+  if (options.fabric != NULL && strcmp (options.fabric, "ucx") != 0)
+    {
+      remote_say ("--trusted-fabric=%s: there is ucx", options.fabric);
+      return EX_USAGE;
+    }
+  /* For pto_remote_serve(), which may be called by an interpreter; what is in the environment
+   * already was not said by who began this. */
+  if (options.fabric != NULL)
+    g_setenv ("PTO_REMOTE_FABRIC", options.fabric, TRUE);
+  else
+    g_unsetenv ("PTO_REMOTE_FABRIC");
   /* A cut connection is found where it is read or written; Ctrl-C is for who waits at the other
    * end. */
   signal (SIGPIPE, SIG_IGN);

@@ -19,7 +19,7 @@ import tap  # noqa: E402
 
 source = os.path.abspath(sys.argv.pop(1))
 LIBDIR = "lib/x86_64-linux-gnu"
-PACKAGES = {"libpto-1-0", "libpto-1-common", "libpto-1-dev", "gir1.2-pto-1", "python3-pto", "pto-tools", "libpto-doc"}
+PACKAGES = {"libpto-1-0", "libpto-1-common", "libpto-1-dev", "libpto-1-ucx", "gir1.2-pto-1", "python3-pto", "pto-tools", "libpto-doc"}
 TOOLS = "gi-docgen", "meson", "vapigen"
 MACROS = {"_bindir": "/usr/bin", "_libdir": "/usr/" + LIBDIR, "_includedir": "/usr/include", "_datadir": "/usr/share",
           "_mandir": "/usr/share/man", "_docdir": "/usr/share/doc", "python3_sitelib": "/usr/lib/python3/dist-packages"}
@@ -63,6 +63,8 @@ class Packages(unittest.TestCase):
         missing = [tool for tool in TOOLS if shutil.which(tool) is None]
         if missing:
             raise unittest.SkipTest(f"no {missing[0]}")
+        if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode != 0:
+            raise unittest.SkipTest("no UCX (libucx-dev)")
         options = re.search(r"^override_dh_auto_configure:\n(.*?)\n\n", read("debian", "rules"), re.M | re.S)[1]
         options = re.findall(r" (-D\S+)", options.replace("$(tests)", "disabled"))
         with tempfile.TemporaryDirectory(prefix="pto-packages-") as build:

@@ -249,15 +249,17 @@ class Worker(Pto.Worker):
 
     def add_remote_worker(self, address: str, *, devices: int = 0, sub_workers: int = 0, platform: str | None = None,
                           roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None,
-                          certificates: _Path | None = None, launcher: Iterable[str] = (), shell: bool = False) -> Worker:
+                          certificates: _Path | None = None, launcher: Iterable[str] = (), shell: bool = False,
+                          trusted_fabric: str | None = None) -> Worker:
         """Puts a worker of level 3 below this one that shares no memory: "local:", "ssh://host", "srun://host" or
         "mpirun://host"; "name://host" with the words of a launcher, of which "%h" is the host (shell: one there reads the rest);
         or where pto-remote listens, "tls://host:port" with the directory of certificates, or "unix:/path". Functions are imported
         there from the directories in roots, of who listens from those that it was begun with. Register on the worker that this
-        gives what they submit: they find it by worker.lookup(name)."""
+        gives what they submit: they find it by worker.lookup(name). trusted_fabric="ucx": large tensors go by UCX, which
+        knows nobody; who began pto-remote there has to say so, too."""
         return Pto.Worker.add_remote_worker(self, address, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            certificates, address, launcher, shell))
+            certificates, address, launcher, shell, trusted_fabric))
 
     def add_cluster(self, file: _Path | ClusterFile) -> list[Worker]:
         """Puts all remote workers of a cluster file below this one, and gives them, in its order: register on them what they

@@ -20,7 +20,7 @@ Pto = get_introspection_module("Pto")
 _roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
 
 
-def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell):
+def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric):
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
     if python is None and roots:
         python = sys.executable if address == "local:" else "python3"
@@ -29,7 +29,8 @@ def options(devices, sub_workers, platform, roots, python, program, certificates
         roots = [os.path.abspath(root) for root in roots]
     for name, type_, value in (("platform", "s", platform), ("roots", "as", [os.fspath(root) for root in roots]),
                                ("python", "s", python), ("program", "s", program), ("launcher", "as", list(launcher)), ("shell", "b", shell),
-                               ("certificates", "s", certificates and os.path.abspath(certificates))):
+                               ("certificates", "s", certificates and os.path.abspath(certificates)),
+                               ("trusted-fabric", "s", fabric)):
         if value:
             values[name] = GLib.Variant(type_, value)
     return GLib.Variant("a{sv}", values)

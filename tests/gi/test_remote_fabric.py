@@ -1,0 +1,293 @@
+# test_remote_fabric.py: do large tensors go by UCX where both ends trust the fabric, and only there?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import glob
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Gio, GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.join(here, "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+SECONDS = 120
+REMOTE, PROGRAM, MODULES = (os.environ[name] for name in ("PTO_REMOTE", "PTO_TEST_PROGRAM", "PTO_MODULE_DIR"))
+N = (20 << 20) // 8 + 3  # two parts, and a smaller one
+# A pto-remote that sees what comes to it. Of each message of a part or for one it notes the name; the one that is named by the
+# first word is where the second happens.
+WATCH = """#!{python}
+import os, re, signal, subprocess, sys, time
+sys.excepthook = lambda *what: None  # an end that is gone
+process = subprocess.Popen([{remote!r}, *sys.argv[1:]], stdin=subprocess.PIPE)
+places, action, directory = {places!r}, {action!r}, {directory!r}
+open(directory + "/pids", "a").write(f"{{os.getppid()}} {{process.pid}}\\n")
+seen, n = open(directory + "/seen", "a"), 0
+while data := os.read(0, 65536):
+    found = re.findall(rb"\\0(Put|Get)\\0", data)
+    n += len(data)
+    for name in found:
+        seen.write(name.decode() + "\\n")
+    seen.flush()
+    here = places[0].encode() in found and open(directory + "/seen").read().split().count(places[0]) == places[1]
+    if here and action == "hold":
+        open(directory + "/held", "w").close()
+        while not os.path.exists(directory + "/go"):
+            time.sleep(0.001)
+    process.stdin.write(data)
+    process.stdin.flush()
+    if here and action in ("far", "near"):
+        os.kill(process.pid if action == "far" else os.getppid(), signal.SIGKILL)
+open(directory + "/bytes", "w").write(str(n))
+process.stdin.close()
+process.wait()
+"""
+
+
+def until(condition):
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.005)
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as text:
+            return text.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def has_module(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        return "pto-ucx.so" in maps.read()
+
+
+def left_behind():
+    with open("/proc/sysvipc/shm") as segments:
+        return len(segments.readlines()), sorted(glob.glob("/dev/shm/*"))
+
+
+class Case(unittest.TestCase):
+    transport = "tcp"
+    address = "local:"
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = temporary.name
+        self.set_variable("UCX_TLS", self.transport)
+        self.host = Pto.Worker(level=4, restart=Pto.Restart.ON_FAILURE)
+        self.addCleanup(self.host.close)
+        self.a, self.b, self.out = (Pto.Buffer.array(N, "i8") for _ in range(3))
+        self.y = Pto.Buffer.array(1, "i8")
+
+    def set_variable(self, name, value):
+        before = os.environ.get(name)
+        self.addCleanup(lambda: os.environ.pop(name) if before is None else os.environ.__setitem__(name, before))
+        os.environ[name] = value
+
+    def listen(self, address, *arguments):
+        process = subprocess.Popen([REMOTE, "--listen", address, "--root", root, "--python", sys.executable, *arguments],
+                                   stdout=subprocess.PIPE, text=True)
+
+        def end():
+            process.terminate()
+            process.wait(SECONDS)
+            process.stdout.close()
+        self.addCleanup(end)
+        return process.stdout.readline().strip().rpartition(" ")[2]
+
+    def add(self, **choices):
+        choices = {"trusted_fabric": "ucx", **choices}
+        if self.address.startswith("unix:"):
+            address = self.listen("unix:" + os.path.join(self.directory, "socket"), "--trusted-fabric", "ucx")
+        elif self.address.startswith("tls:"):
+            cluster = os.path.join(self.directory, "cluster")
+            subprocess.run([PROGRAM, "remote", "certificates", cluster, "127.0.0.1"], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+            address = self.listen("tls://127.0.0.1:0", "--certificates", f"{cluster}/127.0.0.1", "--trusted-fabric=ucx")
+            choices["certificates"] = f"{cluster}/parent"
+        else:
+            address, choices = self.address, {"roots": root, **choices}
+        return self.host.add_remote_worker(address, **choices)
+
+    def watch(self, places=("", 0), action=""):
+        program = os.path.join(self.directory, "program")
+        with open(program, "w") as script:
+            script.write(WATCH.format(python=sys.executable, remote=REMOTE, places=places, action=action, directory=self.directory))
+        os.chmod(program, stat.S_IRWXU)
+        return program
+
+    def note(self, name):
+        with open(os.path.join(self.directory, name)) as text:
+            return text.read().split()
+
+    def mix(self, factor=2, **choices):
+        """Much goes there and comes back, and it is what it has to be."""
+        self.a[:], self.b[:], self.out[:] = np.arange(N) * factor, 3, np.arange(N) % 7
+        expected = (self.out * 3 + int(self.a.sum()) * 2 + int(self.b.sum())) % 1009
+        handle = self.host.register(remote_steps.mix)
+        tensors = [Pto.Tensor.of(self.a).read(), Pto.Tensor.of(self.b).read(), Pto.Tensor.of(self.out).update(), 2]
+        self.host.run(lambda orch: orch.submit_next_level(handle, tensors), **choices)
+        self.assertTrue((self.out == expected).all())
+
+    def which(self):
+        handle = self.host.register(remote_steps.which)
+        self.host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(self.y).write_existing()]))
+        return int(self.y[0])
+
+    def bridge(self):
+        return self.host.doing["children"][0]["pid"]
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(MODULES, "pto-ucx.so")), "built without UCX (libucx-dev)")
+@unittest.skipIf(np is None, "no numpy")
+class Tcp(Case):
+    def test_values(self):
+        for address in "local:", "unix:", "tls:":
+            with self.subTest(address):
+                self.address = address
+                self.host = Pto.Worker(level=4)
+                self.add()
+                for factor in 2, 3:
+                    self.mix(factor)
+                self.assertTrue(has_module(self.bridge()))
+                self.assertTrue(has_module(self.which()))
+                self.host.close()
+
+    def test_past_the_connection(self):
+        """What is large does not go over the connection, and its parts are said there."""
+        before = left_behind()
+        self.add(program=self.watch())
+        self.mix()
+        self.host.close()
+        self.assertEqual(self.note("seen"), ["Put"] * 9 + ["Get"])
+        self.assertLess(int(self.note("bytes")[0]), 100000)
+        self.assertEqual(left_behind(), before)
+
+    def killed(self, place, action):
+        before = left_behind()
+        self.add(program=self.watch(place, action))
+        with self.assertRaises(GLib.Error) as caught:
+            self.mix()
+        self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST), caught.exception.message)
+        # Both ends are gone, with nothing of theirs, and the next life is as good as the first was.
+        bridge, far = (int(pid) for pid in self.note("pids")[:2])
+        until(lambda: not lives(bridge) and not lives(far))
+        self.mix()
+        self.assertNotEqual(self.which(), far)
+        self.host.close()
+        self.assertEqual(left_behind(), before)
+
+    def test_far_end_dies_in_a_part(self):
+        self.killed(("Put", 2), "far")
+
+    def test_near_end_dies_in_a_part(self):
+        self.killed(("Put", 2), "near")
+
+    def test_far_end_dies_as_it_sends(self):
+        self.killed(("Get", 1), "far")
+
+    def test_near_end_dies_as_it_takes(self):
+        self.killed(("Get", 1), "near")
+
+    def test_cancel(self):
+        """Between two parts it is left off; the worker is there for the next."""
+        self.add(program=self.watch(("Put", 2), "hold"))
+        worker = self.which()
+        cancellable = Gio.Cancellable()
+
+        def cancel():
+            until(lambda: os.path.exists(os.path.join(self.directory, "held")))
+            cancellable.cancel()
+            open(os.path.join(self.directory, "go"), "w").close()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with self.assertRaises(GLib.Error) as caught:
+            self.mix(cancellable=cancellable)
+        thread.join()
+        self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+        self.assertLess(len(self.note("seen")), 9)
+        if self.which() != worker:  # on a busy machine a part takes longer than a cancelled run leaves it
+            print("# it was too slow, and was ended")
+        self.mix()
+
+    def test_idle(self):
+        """Whoever waits sleeps: its threads are not run again and again."""
+        self.add()
+        self.mix()
+
+        def count():
+            n = 0
+            for pid in self.bridge(), worker:
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    with open(f"/proc/{pid}/task/{task}/comm") as name:
+                        if name.read().strip() != "pto-ucx":
+                            continue
+                    with open(f"/proc/{pid}/task/{task}/status") as status:
+                        n += sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+                    found.add(pid)
+            return n
+        worker, found = self.which(), set()
+        before = count()
+        time.sleep(1)
+        self.assertLess(count() - before, 10)
+        self.assertEqual(len(found), 2)
+
+
+class Shm(Tcp):
+    transport = "shm"
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Refused(Case):
+    def test_unknown(self):
+        with self.assertRaisesRegex(GLib.Error, '"verbs" is no engine of a trusted fabric .trusted-fabric.: there is ucx'):
+            self.host.add_remote_worker("local:", trusted_fabric="verbs")
+        done = subprocess.run([REMOTE, "--listen", "unix:/nowhere", "--trusted-fabric=verbs"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, "there is ucx" in done.stderr), (64, True))
+
+    def test_no_module(self):
+        self.set_variable("PTO_MODULE_DIR", self.directory)
+        self.add()
+        with self.assertRaisesRegex(GLib.Error, r"the trusted fabric \(ucx\) can not be used here: .*pto-ucx.so"):
+            self.host.start()
+
+    @unittest.skipUnless(os.path.exists(os.path.join(MODULES, "pto-ucx.so")), "built without UCX (libucx-dev)")
+    def test_one_end_only(self):
+        address = self.listen("unix:" + os.path.join(self.directory, "socket"))
+        # Nobody who launched it can say it in its place.
+        self.host.add_remote_worker(address, trusted_fabric="ucx")
+        with self.assertRaisesRegex(GLib.Error, "is trusted by one end only: pto-remote was begun without --trusted-fabric=ucx"):
+            self.host.start()
+
+    def test_other_end_only(self):
+        """Where the program does not ask for it nothing is loaded: the connection does."""
+        self.address = "unix:"
+        self.add(trusted_fabric=None)
+        self.mix()
+        self.assertFalse(has_module(self.bridge()))
+        self.assertFalse(has_module(self.which()))
+        self.host.close()
+
+
+if __name__ == "__main__":
+    tap.main()
