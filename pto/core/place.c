@@ -1039,12 +1039,14 @@ lock_here (struct pto_engine *engine)
 
 struct pto_slot *
 pto_place_take_named (struct pto_engine *engine, struct pto_berth *berth,
-                      bool (*fits) (void *data, const struct pto_slot *slot), void *data)
+                      bool (*fits) (void *data, const struct pto_slot *slot), void *data,
+                      bool *is_wanted)
 {
   struct pto_slot *slot = NULL;
   uint64_t rung = 0;
 
   lock_here (engine);
+  *is_wanted = berth->first != NULL || engine->line.lanes.waiting != 0 || engine->line.n_bound > 0;
   if (berth->first != NULL)
     {
       struct pto_party *party = party_of (berth->first);

@@ -255,11 +255,11 @@ void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool 
 
 /* A task that waits for that place, by its name and for no other, and has come before all others of
  * the kind: it is on its way there from now on, as if it had been granted. NULL: there is none, or
- * fits() says no to it. Called by its scheduler, with the place in its hands; never switches to
- * another actor. */
+ * fits() says no to it; *is_wanted: then somebody waits for whom this place may be. Called by its
+ * scheduler, with the place in its hands; never switches to another actor. */
 struct pto_slot *pto_place_take_named (struct pto_engine *engine, struct pto_berth *berth,
                                        bool (*fits) (void *data, const struct pto_slot *slot),
-                                       void *data);
+                                       void *data, bool *is_wanted);
 
 /* A member is about to begin: do they run? Not if the run has failed before the first of them
  * began. All of them do, or none, so that nobody waits for one who does not come. */

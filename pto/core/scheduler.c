@@ -648,6 +648,7 @@ pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
   struct pto_engine *engine = scheduler->engine;
   struct pto_slot *slot = endpoint->running;
   uint32_t n_places = engine->line.n_left[endpoint->queue];
+  bool is_wanted;
   bool failed;
 
   /* Of a group the others wait for each other. */
@@ -656,16 +657,20 @@ pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
       || endpoint->away || pto_engine_has_failed (engine)
       || pto_load_relaxed (&engine->priorities) != 0)
     return NULL;
+  slot = NULL;
+  is_wanted = false;
   if (pto_load_relaxed (&scheduler->words.called) != 0)
+    slot = pto_place_take_named (engine, &scheduler->places.berths[endpoint->index], fits, data,
+                                 &is_wanted);
+  if (slot != NULL)
     {
-      slot = pto_place_take_named (engine, &scheduler->places.berths[endpoint->index], fits, data);
-      if (slot == NULL)
-        return NULL;
       /* As granted. */
       endpoint->member = 0;
       endpoint->block = 0;
       endpoint->n_blocks = 1;
     }
+  else if (is_wanted)
+    return NULL;
   else
     {
       if (n_places == 0 || n * (n_places - 1) >= pto_engine_count_ready (engine, endpoint->queue)

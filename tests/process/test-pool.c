@@ -1315,6 +1315,17 @@ test_together_named (void)
   submit_to (bench, 3, 0);
   for (uint64_t i = 4; i < 9; i++)
     submit_to (bench, i, 0);
+  /* Who waits for another place is not in the way of what is for anybody. */
+  for (uint64_t i = 11; i < 14; i++)
+    submit_to (bench, i, ANY);
+  assert_tasks (bench, 3, 11, 12, 13);
+  for (uint64_t i = 14; i < 20; i++)
+    submit_to (bench, i, ANY);
+  answer_tasks (bench, 2, 0, 1000);
+  assert_has (bench, 2, 14, 2);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    while (request_of (bench, c) != 0)
+      answer_tasks (bench, c, 0, 1000);
   submit (bench, 9, 2, pair);
   submit_to (bench, 10, 0);
   answer_tasks (bench, 0, 0, 1000);
@@ -1327,7 +1338,7 @@ test_together_named (void)
   answer_tasks (bench, 0, 0, 1000);
   assert_has (bench, 0, 10, 1);
   answer_tasks (bench, 0, 0, 1000);
-  end_run (bench, 11, 0);
+  end_run (bench, 20, 0);
   bench_free (bench);
 }
 
