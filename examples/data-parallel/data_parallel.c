@@ -9,7 +9,7 @@
  *
  *   cc data_parallel.c -o data_parallel $(pkg-config --cflags --libs pto-1) -lm
  *   cc -shared -fPIC steps/shard.c -o shard.so $(pkg-config --cflags --libs pto-1)
- *   ./data_parallel gradient ./shard.so [ssh://one ssh://two]
+ *   ./data_parallel gradient ./shard.so [ssh://one ssh://two | cluster.ini]
  */
 #include <pto/pto.h>
 
@@ -184,17 +184,38 @@ compare (const Model *model, double *mean_squared)
 }
 
 static gboolean
-add_remote (PtoWorker *root, const char *address, PtoCallable *on_chip, GError **error)
+add_remote (PtoWorker *root, const char *address, GError **error)
 {
-  g_autoptr (PtoCallableHandle) handle = NULL;
   GVariantDict options;
-  PtoWorker *remote;
 
   g_variant_dict_init (&options, NULL);
   g_variant_dict_insert (&options, "devices", "u", CHIPS);
   g_variant_dict_insert (&options, "sub-workers", "u", 1);
-  remote = pto_worker_add_remote_worker (root, address, g_variant_dict_end (&options), error);
-  return remote != NULL && (handle = pto_worker_register (remote, on_chip, NULL, error)) != NULL;
+  return pto_worker_add_remote_worker (root, address, g_variant_dict_end (&options), error) != NULL;
+}
+
+/* At two addresses, or where a cluster file says; with what they submit themselves. */
+static gboolean
+add_workers (PtoWorker *root, const char *const *addresses, PtoCallable *on_chip, GError **error)
+{
+  if (g_str_has_suffix (addresses[0], ".ini"))
+    {
+      g_autoptr (PtoClusterFile) file = pto_cluster_file_new (addresses[0], error);
+
+      if (file == NULL || !pto_worker_add_cluster (root, file, error))
+        return FALSE;
+    }
+  else if (!add_remote (root, addresses[0], error) || !add_remote (root, addresses[1], error))
+    return FALSE;
+  for (guint i = 0; i < pto_worker_get_n_workers (root); i++)
+    {
+      g_autoptr (PtoCallableHandle) handle
+          = pto_worker_register (pto_worker_get_child (root, i), on_chip, NULL, error);
+
+      if (handle == NULL)
+        return FALSE;
+    }
+  return TRUE;
 }
 
 /* What a chip runs: the orchestration and its two kernels. */
@@ -230,11 +251,8 @@ run (Model *model, const char *const *words, gboolean *passed, GError **error)
   g_autoptr (PtoCallable) on_chip = gradient != NULL ? make_chip_gradient (words[0], error) : NULL;
   double mean_squared;
 
-  if (on_chip == NULL)
+  if (on_chip == NULL || !add_workers (root, words + 2, on_chip, error))
     return FALSE;
-  for (guint i = 0; i < WORKERS; i++)
-    if (!add_remote (root, words[2 + i], on_chip, error))
-      return FALSE;
   if ((model->gradient = pto_worker_register (root, gradient, NULL, error)) == NULL
       || (model->move = pto_worker_register (root, update, NULL, error)) == NULL
       || !make_tensors (model, error)

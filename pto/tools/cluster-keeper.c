@@ -218,21 +218,12 @@ ask (Member *member)
   member->silent = 1;
 }
 
+/* "PROCESS HOST SESSIONS BEGUN" */
 static void
-take_line (Member *member, const char *line)
+take_status (Member *member, const char *line)
 {
-  g_auto (GStrv) words = NULL;
+  g_auto (GStrv) words = g_strsplit (line, " ", -1);
 
-  /* It may listen at several addresses of one name. */
-  if (g_str_has_prefix (line, LISTENS))
-    {
-      say (member, "listens at %s", line + strlen (LISTENS));
-      if (member->state == STATE_JOINING && member->silent == 0)
-        ask (member);
-    }
-  if (!g_str_has_prefix (line, STATUS))
-    return;
-  words = g_strsplit (line + strlen (STATUS), " ", -1);
   if (g_strv_length (words) != 4)
     return;
   if (member->state == STATE_SUSPECT)
@@ -240,11 +231,22 @@ take_line (Member *member, const char *line)
   member->state = STATE_READY;
   member->silent = 0;
   g_free (member->host);
-  member->host = g_strdup (words[1]);
-  pto_make_printable (member->host, FALSE);
+  member->host = pto_make_printable (g_strdup (words[1]), FALSE);
   member->there = g_ascii_strtoull (words[0], NULL, 10);
   member->sessions = g_ascii_strtoull (words[2], NULL, 10);
   member->begun = g_ascii_strtoull (words[3], NULL, 10);
+}
+
+static void
+take_line (Member *member, const char *line)
+{
+  if (g_str_has_prefix (line, STATUS))
+    take_status (member, line + strlen (STATUS));
+  else
+    say (member, "%s", line);
+  /* It may listen at several addresses of one name. */
+  if (g_str_has_prefix (line, LISTENS) && member->state == STATE_JOINING && member->silent == 0)
+    ask (member);
 }
 
 /* Whole lines of it; at its end the rest, too. */

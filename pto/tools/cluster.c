@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "cluster.h"
+#include "terminal.h"
 
 #include "../pto-printable-private.h"
 
@@ -25,6 +26,7 @@
  */
 #define ANSWER_S 5
 #define END_S 30
+#define ASK_STATUS "status\n"
 
 static gboolean option_json;
 
@@ -63,7 +65,8 @@ is_good (char **fields)
 static void
 print_place (char **fields)
 {
-  g_autoptr (GString) text = g_string_new (translate_state (fields[CLUSTER_FIELD_STATE]));
+  g_autofree char *state = terminal_pad (translate_state (fields[CLUSTER_FIELD_STATE]), 9);
+  g_autoptr (GString) text = g_string_new (state);
   guint64 sessions = g_ascii_strtoull (fields[CLUSTER_FIELD_SESSIONS], NULL, 10);
   guint64 generation = g_ascii_strtoull (fields[CLUSTER_FIELD_GENERATION], NULL, 10);
 
@@ -116,11 +119,11 @@ add_place (JsonBuilder *json, char **fields)
 
 /* --- asking --- */
 
-/* Nobody answers: there is nobody, or was. local: NULL: one that ends just now. */
+/* Nobody answers: there is nobody, or was. */
 static void
 tell_why (const ClusterPaths *paths, const GError *local, GError **error)
 {
-  if (local == NULL || g_error_matches (local, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
+  if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s is not up: pto cluster up %s"),
                  paths->file, paths->file);
   else if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED))
@@ -136,7 +139,8 @@ tell_why (const ClusterPaths *paths, const GError *local, GError **error)
 
 /* What the keeper answers, and which process it is. */
 static char *
-ask (const ClusterPaths *paths, const char *question, guint seconds, int *keeper, GError **error)
+ask_once (const ClusterPaths *paths, const char *question, guint seconds, int *keeper,
+          GError **error)
 {
   g_autoptr (GSocketAddress) address = g_unix_socket_address_new (paths->socket);
   g_autoptr (GSocketClient) client = g_socket_client_new ();
@@ -144,28 +148,41 @@ ask (const ClusterPaths *paths, const char *question, guint seconds, int *keeper
   g_autoptr (GCredentials) who = NULL;
   g_autoptr (GString) answer = g_string_new (NULL);
   GCancellable *cancellable = tool_get_cancellable ();
-  g_autoptr (GError) local = NULL;
   char some[4096];
   gssize n = -1;
 
   g_socket_client_set_timeout (client, seconds);
-  connection
-      = g_socket_client_connect (client, G_SOCKET_CONNECTABLE (address), cancellable, &local);
-  who = connection != NULL
-            ? g_socket_get_credentials (g_socket_connection_get_socket (connection), NULL)
-            : NULL;
+  connection = g_socket_client_connect (client, G_SOCKET_CONNECTABLE (address), cancellable, error);
+  if (connection == NULL)
+    return NULL;
+  who = g_socket_get_credentials (g_socket_connection_get_socket (connection), NULL);
   *keeper = who != NULL ? (int) g_credentials_get_unix_pid (who, NULL) : 0;
-  if (connection != NULL
-      && g_output_stream_write_all (g_io_stream_get_output_stream (G_IO_STREAM (connection)),
-                                    question, strlen (question), NULL, cancellable, &local))
+  if (g_output_stream_write_all (g_io_stream_get_output_stream (G_IO_STREAM (connection)), question,
+                                 strlen (question), NULL, cancellable, error))
     while ((n = g_input_stream_read (g_io_stream_get_input_stream (G_IO_STREAM (connection)), some,
-                                     sizeof some, cancellable, &local))
+                                     sizeof some, cancellable, error))
            > 0)
       g_string_append_len (answer, some, n);
-  if (n == 0)
-    return g_string_free (g_steal_pointer (&answer), FALSE);
-  tell_why (paths, local, error);
-  return NULL;
+  return n == 0 ? g_string_free (g_steal_pointer (&answer), FALSE) : NULL;
+}
+
+static char *
+ask (const ClusterPaths *paths, const char *question, guint seconds, int *keeper, GError **error)
+{
+  g_autoptr (GError) local = NULL;
+  char *answer = ask_once (paths, question, seconds, keeper, &local);
+
+  /* One that was ending did not answer any more, and has ended now. */
+  if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED)
+      || (answer != NULL && answer[0] == '\0' && strcmp (question, ASK_STATUS) == 0))
+    {
+      g_clear_error (&local);
+      g_free (answer);
+      answer = ask_once (paths, question, seconds, keeper, &local);
+    }
+  if (answer == NULL)
+    tell_why (paths, local, error);
+  return answer;
 }
 
 /* Of one place; NULL: it is none. */
@@ -349,17 +366,12 @@ static gboolean
 status (const ClusterPaths *paths, GError **error)
 {
   int keeper;
-  g_autofree char *answer = ask (paths, "status\n", ANSWER_S, &keeper, error);
+  g_autofree char *answer = ask (paths, ASK_STATUS, ANSWER_S, &keeper, error);
   g_auto (GStrv) lines = answer != NULL ? g_strsplit (answer, "\n", -1) : NULL;
   guint n_bad;
 
   if (answer == NULL)
     return FALSE;
-  if (answer[0] == '\0')
-    {
-      tell_why (paths, NULL, error);
-      return FALSE;
-    }
   n_bad = option_json ? print_json (paths, keeper, lines) : print_places (lines, NULL);
   if (!option_json)
     tool_print_row (_ ("log"), paths->log);

@@ -113,7 +113,9 @@ class LevelExamples(unittest.TestCase):
                                stdout=subprocess.DEVNULL)
             cluster("up")
             try:
-                self.script("data-parallel/data_parallel.py", r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+", file)
+                pattern = r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+"
+                self.program("data-parallel", pattern, ("data-parallel", "gradient"), (os.environ["PTO_TEST_SHARD"],), (file,))
+                self.script("data-parallel/data_parallel.py", pattern, file)
             finally:
                 cluster("down")
             self.assertFalse(os.path.exists(os.path.join(os.path.dirname(file), "shard.socket")))

@@ -150,12 +150,12 @@ connect=tls://%h:7000
         for place, state in zip(found["places"][5:], ("on-demand", "elsewhere")):
             self.assertEqual((place["state"], place["generation"], place["pid"]), (state, 0, 0))
         rows = self.passes("cluster", "status", "c.ini").splitlines()
-        self.assertRegex(rows[0], f"^  here +ready  unix:{self.directory}/here.socket  process {found['places'][0]['pid']} on ")
+        self.assertRegex(rows[0], f"^  here +ready +unix:{self.directory}/here.socket  process {found['places'][0]['pid']} on ")
         self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.running, "pto-cluster")).st_mode), 0o700)
 
         self.assertEqual(self.passes("cluster", "down", "c.ini"), "")
         self.assert_nothing_left()
-        self.assertIn("here: listens at unix:", self.log())
+        self.assertIn("here: pto-remote listens at unix:", self.log())
 
     def test_twice(self):
         """By whatever name; and again when it was down."""
@@ -278,8 +278,28 @@ connect=tls://%h:7000
     def test_ended_keeper(self):
         self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n")
         self.passes("cluster", "up", "c.ini")
-        os.kill(self.status()["keeper"], signal.SIGTERM)
+        keeper = self.status()["keeper"]
+        os.kill(keeper, signal.SIGSTOP)
+        self.fails(3, ["c.ini: the process that keeps it does not answer: "], "cluster", "status", "c.ini")
+        os.kill(keeper, signal.SIGCONT)
+        os.kill(keeper, signal.SIGTERM)
         self.assert_nothing_left()
+
+    def test_at_one_time(self):
+        """Of several who begin it one does, and the others find that; whoever ends it does so for all who ask."""
+        self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n")
+
+        def all_at_once(what):
+            processes = [subprocess.Popen([PROGRAM, "cluster", what, "c.ini"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE, text=True, cwd=self.directory, env=self.environment) for _ in range(6)]
+            return [(process.communicate(timeout=SECONDS)[1], process.returncode) for process in processes]
+        for _ in range(3):
+            said = all_at_once("up")
+            self.assertEqual(sorted(said), [("", 0)] + [("pto: c.ini is up already, or comes up\n", 3)] * 5)
+            said = all_at_once("down")
+            self.assertIn(("", 0), said)
+            self.assertLessEqual({text.partition(" not up")[0] for text, status in said if status != 0}, {"pto: c.ini is"})
+            self.assert_nothing_left()
 
     def test_lost_and_suspect(self):
         """Who was lost is begun again, with another generation; who is silent is suspect until it answers."""
@@ -303,20 +323,31 @@ connect=tls://%h:7000
         self.passes("cluster", "down", "c.ini")
         self.assert_nothing_left()
 
-    def test_lease(self):
-        """Who listens ends when nothing is heard of who has begun it, though nothing says that it has ended."""
-        for seconds, asks in ((1, False), (2, True)):
-            one = subprocess.Popen([REMOTE, "--listen", f"unix:{self.directory}/one.socket", "--attached", f"--timeout={seconds}"],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
-            self.addCleanup(one.wait, SECONDS)
-            self.assertEqual(one.stdout.readline(), f"pto-remote listens at unix:{self.directory}/one.socket\n")
-            if asks:
-                one.stdin.write("how are you?\n\n")
-                one.stdin.flush()
-                self.assertEqual([one.stdout.readline() for _ in range(2)], [f"status {one.pid} {socket.gethostname()} 0 0\n"] * 2)
-            self.assertEqual(one.wait(SECONDS), 0)
-            self.assertEqual(one.communicate()[1], f"pto-remote: nothing was heard for {seconds} s of who has begun this (--timeout)\n")
+    def attached(self, seconds):
+        """One that listens and is held by its standard input, here."""
+        one = subprocess.Popen([REMOTE, "--listen", f"unix:{self.directory}/one.socket", "--attached", f"--timeout={seconds}"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(one.wait, SECONDS)
+        self.assertEqual(one.stdout.readline(), f"pto-remote listens at unix:{self.directory}/one.socket\n")
+        return one
+
+    def assert_ended(self, one, said):
+        self.assertEqual(one.wait(SECONDS), 0)
+        self.assertEqual(one.communicate()[1], said)
         self.assertFalse(os.path.exists(os.path.join(self.directory, "one.socket")))
+
+    def test_attached(self):
+        one = self.attached(10000)
+        one.stdin.write("how are you?\n\n")
+        one.stdin.flush()
+        self.assertEqual([one.stdout.readline() for _ in range(2)], [f"status {one.pid} {socket.gethostname()} 0 0\n"] * 2)
+        one.stdin.close()
+        one.stdin = None
+        self.assert_ended(one, "")
+
+    def test_lease(self):
+        """It ends when nothing is heard of who has begun it, though nothing says that that has ended."""
+        self.assert_ended(self.attached(1), "pto-remote: nothing was heard for 1 s of who has begun this (--timeout)\n")
 
     def test_strange_directory(self):
         self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n")
