@@ -115,7 +115,7 @@ test_everything (void)
         "[worker far]\nhosts=one; me@two\nlisten=tls://%h:7000\ncertificates=/etc/%h\n"
         "allow=a;b\nlauncher=srun\n"
         "[worker own]\nhosts=three\nlauncher=own\nlisten=tls://%h:7001\ncertificates=x\n"
-        "roots=/m y;/n\nprogram=r\n"
+        "roots=/m y;/n\nprogram=r\ntrusted-fabric=ucx\n"
         "[worker each]\nhosts=four\nplatform=a5sim\n"
         "[worker mine]\ndevices=0\n"
         "[worker there]\nhosts=five\nconnect=tls://%h:7002\n";
@@ -130,7 +130,7 @@ test_everything (void)
       "--certificates=/etc/two --allow=a --allow=b --python=python3.11" },
     { "own/three", "tls://three:7001",
       "enter --on=three -- 'r' '--listen=tls://three:7001' '--attached' '--certificates=x' "
-      "'--python=python3.11' '--root=/m y' '--root=/n'" },
+      "'--python=python3.11' '--root=/m y' '--root=/n' '--trusted-fabric=ucx'" },
     { "each/four", "ssh://four", NULL },
     { "mine", "local:", NULL },
     { "there/five", "tls://five:7002", NULL },
@@ -221,7 +221,8 @@ static const Wrong wrongs[] = {
   /* Keys. */
   { "[worker a]\nhost=one\n",
     "[worker a]: unknown key \"host\" (known: hosts, launcher, listen, connect, certificates, "
-    "allow, program, python, roots, devices, sub-workers, platform, workers, and parameters)" },
+    "allow, program, python, roots, devices, sub-workers, platform, trusted-fabric, workers, and "
+    "parameters)" },
   { "[cluster]\ntimeout=5\n",
     "[cluster]: unknown key \"timeout\" (known: deadline, certificates)" },
   { "[default]\nhost=one\n", "[default]: unknown key \"host\" (known: hosts, launcher..." },
@@ -244,6 +245,8 @@ static const Wrong wrongs[] = {
   { "[default]\nworkers=0\n[worker a]\n",
     "[default]: workers=0: a number from 1 to 256 is wanted" },
   { "[worker a]\nplatform=b6\n", "[worker a]: there is no platform \"b6\": choose one of..." },
+  { "[worker a]\ntrusted-fabric=rope\n",
+    "[worker a]: \"rope\" is no engine of a trusted fabric (trusted-fabric): there is ucx" },
   { "[worker a]\nremote-lease=long\n",
     "[worker a]: remote-lease: \"long\" is not a number from 0 to 86400000" },
   { "[worker a]\nclusters=3\n",
