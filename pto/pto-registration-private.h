@@ -31,6 +31,8 @@ typedef struct
   guint index;    /* a private slot: what tasks of this worker's engine name it by */
   guint count;    /* registrations that have not been released */
   gboolean ready; /* it can be found */
+  /* As the callable said when it was last registered. W: under the lock; R: any thread. Atomic. */
+  gint idempotent;
 
   /* Of the machine: objects, entries. Written by add(), before anybody else can find it. */
   gpointer loaded;
