@@ -27,9 +27,10 @@ typedef struct
 {
   /* Of START: what the parent has registered, PtoRegistration. In a process child the copy that was
    * made just before its fork; otherwise the caller's thread may take a new one. Transfer full. */
-  GPtrArray *(*list) (gpointer data);
+  GPtrArray *(*list) (gpointer data, guint index);
   PtoImportFunc import; /* for import paths */
   gpointer data;
+  guint index;     /* which of its children this is */
   gboolean is_far; /* on another machine, where contents of exceptions are not believed */
 } PtoChildParent;
 
@@ -58,10 +59,12 @@ gboolean pto_child_tell_pieces (const struct pto_call *call, guint child,
 /* Of a far one, which shares no memory: what it would answer, as bytes, once; NULL: nothing. */
 GByteArray *pto_child_take_record (PtoChild *child);
 
-/* The body of REGISTER, and back: descriptor and sources, each behind its length. */
-GBytes *pto_child_pack_registration (GBytes *descriptor, GBytes *sources);
+/* The body of REGISTER, and back: descriptor and sources, each behind its length. is_named: just
+ * some workers were named to have it: one that can not have it says so, where it might otherwise
+ * wait for a task. */
+GBytes *pto_child_pack_registration (GBytes *descriptor, GBytes *sources, gboolean is_named);
 gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
-                                        GBytes **sources);
+                                        GBytes **sources, gboolean *is_named);
 
 /* Nothing is known of that digest. path: of whom it was asked. */
 void pto_child_report_unknown (const guint8 *digest, const char *path, GError **error);

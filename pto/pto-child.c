@@ -140,12 +140,14 @@ append_bytes (GByteArray *array, GBytes *bytes)
 }
 
 GBytes *
-pto_child_pack_registration (GBytes *descriptor, GBytes *sources)
+pto_child_pack_registration (GBytes *descriptor, GBytes *sources, gboolean is_named)
 {
   GByteArray *array = g_byte_array_new ();
+  guint8 flag = is_named ? 1 : 0;
 
   append_bytes (array, descriptor);
   append_bytes (array, sources);
+  g_byte_array_append (array, &flag, sizeof flag);
   return g_byte_array_free_to_bytes (array);
 }
 
@@ -169,7 +171,7 @@ take_bytes (const guint8 **at, const guint8 *end)
 
 gboolean
 pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
-                               GBytes **sources)
+                               GBytes **sources, gboolean *is_named)
 {
   const guint8 *end = body + bytes;
 
@@ -177,8 +179,11 @@ pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descr
   *descriptor = take_bytes (&body, end);
   if (*descriptor != NULL)
     *sources = take_bytes (&body, end);
-  if (*sources != NULL && body == end)
-    return TRUE;
+  if (*sources != NULL && end - body == 1)
+    {
+      *is_named = *body != 0;
+      return TRUE;
+    }
   g_clear_pointer (descriptor, g_bytes_unref);
   g_clear_pointer (sources, g_bytes_unref);
   return FALSE;
@@ -305,7 +310,7 @@ start (PtoChild *self, GError **error)
 
   if (self->worker != NULL && !pto_worker_bring_up (self->worker, error))
     return FALSE;
-  list = self->parent.list (self->parent.data);
+  list = self->parent.list (self->parent.data, self->parent.index);
   for (guint i = 0; i < list->len; i++)
     {
       PtoRegistration *registration = g_ptr_array_index (list, i);
@@ -323,12 +328,13 @@ add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
 {
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
+  gboolean is_named;
 
   /* Known already when the child was begun again meanwhile: then it is so from birth. If it is
    * taken back, whoever does that sees to it that those are told, too, that were born with it. */
   if (g_hash_table_contains (self->targets, call->digest))
     return TRUE;
-  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
+  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources, &is_named))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
                            _ ("a registration of which only a part has arrived"));
@@ -585,7 +591,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       remove_from_call (self, call);
       break;
     case PTO_REQUEST_TRACE:
-      if (pto_child_tell_pieces (call, self->worker->id, &self->pieces))
+      if (pto_child_tell_pieces (call, self->worker->number, &self->pieces))
         begin_record (self, 0);
       break;
     case PTO_REQUEST_CLOSE:

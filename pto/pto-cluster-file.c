@@ -581,7 +581,7 @@ set_parameter (PtoWorker *worker, const char *key, const char *value, gboolean i
       || (n_chips == 0 && !is_default))
     return pto_worker_set_parameter (worker, key, value, error);
   for (guint i = 0; i < n_chips; i++)
-    if (!pto_worker_set_parameter (pto_worker_get_child (worker, i), key, value, error))
+    if (!pto_worker_set_parameter (pto_worker_peek_child (worker, i), key, value, error))
       return FALSE;
   return TRUE;
 }

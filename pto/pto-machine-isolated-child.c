@@ -67,13 +67,14 @@ add (IsolatedChild *self, const struct pto_call *call, GError **error)
   const guint8 *languages = call->body + sizeof (IsolatedRegister);
   PtoRegistration *registration;
   IsolatedRegister head = { 0 };
+  gboolean is_named;
 
   if (call->bytes >= sizeof head)
     memcpy (&head, call->body, sizeof head);
   if (call->bytes < sizeof head || call->bytes - sizeof head < head.n_objects
       || !pto_child_unpack_registration (languages + head.n_objects,
                                          call->bytes - sizeof head - head.n_objects, &descriptor,
-                                         &sources))
+                                         &sources, &is_named))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
                            _ ("a registration of which only a part has arrived"));

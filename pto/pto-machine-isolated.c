@@ -177,7 +177,7 @@ static GByteArray *
 pack (PtoRegistration *registration)
 {
   g_autoptr (GBytes) packed
-      = pto_child_pack_registration (registration->descriptor, registration->sources);
+      = pto_child_pack_registration (registration->descriptor, registration->sources, FALSE);
   IsolatedRegister head = { registration->index, registration->objects->len };
   GByteArray *body = g_byte_array_new ();
 

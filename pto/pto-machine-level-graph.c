@@ -7,6 +7,8 @@
 #include "pto-machine-level-private.h"
 
 #include "pto-call-config-private.h"
+#include "pto-error-private.h"
+#include "pto-text-private.h"
 
 int
 pto_machine_level_capture (PTO2Runtime *rt, void *data)
@@ -53,6 +55,36 @@ check_switches (LevelMachine *self, const struct pto_plan *plan, GError **error)
   return TRUE;
 }
 
+/* A graph may have been captured where all have what its tasks run. */
+static gboolean
+check_targets (LevelMachine *self, const struct pto_plan *plan, GError **error)
+{
+  for (guint t = 0; t < plan->n_tasks; t++)
+    {
+      const struct pto_level_task *task;
+      const struct pto_member *members;
+      const PtoTargets *targets;
+      PtoTargets copy;
+
+      if (plan->tasks[t].extra_bytes == 0)
+        continue;
+      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
+      members = pto_level_graph_members (task);
+      targets = pto_machine_level_find_targets (self, task->digest, &copy);
+      for (guint m = 0; targets != NULL && m < task->n_members; m++)
+        if (members[m].worker == PTO_WORKER_ANY || !pto_targets_have (targets, members[m].worker))
+          {
+            g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                         _ ("task %u of the graph is of \"%s\", which is not registered on all "
+                            "workers that it may go to: register it on all, or capture the graph "
+                            "as it is now"),
+                         t, task->name);
+            return FALSE;
+          }
+    }
+  return TRUE;
+}
+
 void
 pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
                           const guint32 *kernels)
@@ -70,7 +102,7 @@ pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto
                                           .kind = arg->kind,
                                           .read_only = arg->read_only > 0 };
     }
-  if (!check_switches (self, plan, &error))
+  if (!check_switches (self, plan, &error) || !check_targets (self, plan, &error))
     pto_machine_fail_run (rt, PTO_STATUS_INVALID_ARGS, error->message);
   else
     pto_level_launch (self->level, plan, given, self->n_given, kernels);

@@ -23,10 +23,29 @@
 typedef struct
 {
   PtoRegistration *registration;
-  guint count;      /* registrations of that digest that are to be removed some time; 0: it was
-                     * dropped, and who is starting may have it still */
-  gboolean telling; /* a thread is telling the children: others wait for changed */
+  PtoTargets targets;  /* who is to have it, if not all who can run it */
+  gboolean is_partial; /* not all */
+  guint count;         /* registrations of that digest that are to be removed some time; 0: it was
+                        * dropped, and who is starting may have it still */
+  gboolean telling;    /* a thread is telling the children: others wait for changed */
 } Known;
+
+/* The same, as it was before a fork. */
+typedef struct
+{
+  PtoRegistration *registration;
+  PtoTargets targets;
+  gboolean is_partial;
+} Entry;
+
+static void
+entry_free (gpointer data)
+{
+  Entry *entry = data;
+
+  pto_registration_unref (entry->registration);
+  g_free (entry);
+}
 
 static void
 known_free (gpointer data)
@@ -80,6 +99,30 @@ list_known (LevelMachine *self)
   return list;
 }
 
+/* With the lock. */
+static GPtrArray *
+list_entries (LevelMachine *self)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func (entry_free);
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->known);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      const Known *known = value;
+      Entry *entry;
+
+      if (known->count == 0)
+        continue;
+      entry = g_new (Entry, 1);
+      *entry = (Entry){ pto_registration_ref (known->registration), known->targets,
+                        known->is_partial };
+      g_ptr_array_add (list, entry);
+    }
+  return list;
+}
+
 GPtrArray *
 pto_machine_level_list_known (PtoMachine *machine)
 {
@@ -114,7 +157,7 @@ pto_machine_level_get_worker_levels (LevelMachine *self)
 
   for (guint i = 0; i < n; i++)
     {
-      guint level = pto_worker_get_child (self->parent.worker, i)->level;
+      guint level = pto_worker_peek_child (self->parent.worker, i)->level;
 
       if (level > 2)
         levels |= G_GUINT64_CONSTANT (1) << level;
@@ -122,12 +165,32 @@ pto_machine_level_get_worker_levels (LevelMachine *self)
   return levels;
 }
 
-/* The children that can run it. */
-static struct pto_level_targets
-find_targets (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration)
+/* Its place among all children: workers first, then SUB workers. */
+static guint
+get_child_index (LevelMachine *self, const PtoCallable *callable, guint number)
 {
-  struct pto_level_targets targets = { 0 };
+  return callable->kind == PTO_CALLABLE_SUB
+             ? pto_worker_get_n_workers (self->parent.worker) + number
+             : number;
+}
+
+/* The children that can run it, or those of them. */
+static struct pto_level_targets
+find_targets (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration,
+              const PtoTargets *only)
+{
+  struct pto_level_targets targets = { { 0 } };
   guint64 levels;
+
+  for (guint i = 0; only != NULL && i < PTO_MAX_CHILDREN; i++)
+    if (pto_targets_have (only, i))
+      {
+        guint index = get_child_index (self, registration->callable, i);
+
+        targets.bits[index / 64] |= G_GUINT64_CONSTANT (1) << (index % 64);
+      }
+  if (only != NULL)
+    return targets;
 
   if (registration->callable->kind == PTO_CALLABLE_SUB)
     pto_level_add_targets (level, PTO_CHILD_SUB, 0, &targets);
@@ -148,6 +211,8 @@ typedef struct
 {
   LevelMachine *self;
   PtoRegistration *registration;
+  const PtoTargets *targets; /* NULL: all */
+  gboolean extends;          /* it is registered already, but not there */
   GCancellable *cancellable;
   PtoOrchestrator *orchestrator; /* whose function makes it; or NULL */
   GError *error;
@@ -163,16 +228,16 @@ is_unwanted (void *data)
          || (adding->orchestrator != NULL && pto_orchestrator_is_cancelled (adding->orchestrator));
 }
 
-/* Tells every child that can run it: all of them have it afterwards, or none, but for one that was
- * begun meanwhile. */
+/* Tells every child that is to have it: all of them have it afterwards, or none, but for one that
+ * was begun meanwhile. */
 static gboolean
-tell (Adding *adding, struct pto_level *level)
+tell (Adding *adding, struct pto_level *level, const PtoTargets *only)
 {
   const PtoRegistration *registration = adding->registration;
-  g_autoptr (GBytes) body
-      = pto_child_pack_registration (registration->descriptor, registration->sources);
+  g_autoptr (GBytes) body = pto_child_pack_registration (
+      registration->descriptor, registration->sources, adding->targets != NULL);
   struct pto_report report = { 0 };
-  struct pto_level_targets targets = find_targets (adding->self, level, registration);
+  struct pto_level_targets targets = find_targets (adding->self, level, registration, only);
   gsize size;
   gconstpointer data = g_bytes_get_data (body, &size);
   enum pto_status status
@@ -193,10 +258,11 @@ tell (Adding *adding, struct pto_level *level)
 
 /* Who does not have it takes no notice. */
 static void
-untell (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration)
+untell (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration,
+        const PtoTargets *only)
 {
   struct pto_report ignored = { 0 };
-  struct pto_level_targets targets = find_targets (self, level, registration);
+  struct pto_level_targets targets = find_targets (self, level, registration, only);
 
   pto_level_control (level, PTO_REQUEST_UNREGISTER, &targets, registration->digest, NULL, 0, NULL,
                      NULL, &ignored);
@@ -218,7 +284,7 @@ drop_known (LevelMachine *self, Known *known)
     {
       self->users++;
       g_mutex_unlock (&self->parent.lock);
-      untell (self, level, known->registration);
+      untell (self, level, known->registration, known->is_partial ? &known->targets : NULL);
       g_mutex_lock (&self->parent.lock);
       self->users--;
     }
@@ -240,16 +306,12 @@ find_known (LevelMachine *self, const guint8 *digest, GCancellable *cancellable)
 /* With the lock: known before the children are told, so that one that is forked from here on has it
  * from birth. */
 static void
-add_known (Adding *adding)
+tell_known (Adding *adding, Known *known, const PtoTargets *only)
 {
   LevelMachine *self = adding->self;
-  Known *known = g_new0 (Known, 1);
   struct pto_level *level;
 
-  known->registration = pto_registration_ref (adding->registration);
-  known->count = 1;
   known->telling = TRUE;
-  g_hash_table_replace (self->known, known->registration->digest, known);
   while (self->starting && !g_cancellable_is_cancelled (adding->cancellable))
     g_cond_wait (&self->changed, &self->parent.lock);
   level = self->level;
@@ -258,13 +320,100 @@ add_known (Adding *adding)
     {
       self->users++;
       g_mutex_unlock (&self->parent.lock);
-      adding->added = tell (adding, level);
+      adding->added = tell (adding, level, only);
       g_mutex_lock (&self->parent.lock);
       self->users--;
     }
   known->telling = FALSE;
+}
+
+/* With the lock. */
+static void
+add_known (Adding *adding)
+{
+  Known *known = g_new0 (Known, 1);
+
+  known->registration = pto_registration_ref (adding->registration);
+  known->count = 1;
+  known->is_partial = adding->targets != NULL;
+  if (known->is_partial)
+    known->targets = *adding->targets;
+  g_hash_table_replace (adding->self->known, known->registration->digest, known);
+  tell_known (adding, known, adding->targets);
   if (!adding->added)
-    drop_known (self, known);
+    drop_known (adding->self, known);
+}
+
+/* Of those the ones that can run it. */
+static void
+limit_to_all (LevelMachine *self, const PtoRegistration *registration, PtoTargets *targets)
+{
+  PtoWorker *worker = self->parent.worker;
+  gboolean is_sub = registration->callable->kind == PTO_CALLABLE_SUB;
+  guint n = is_sub ? pto_worker_get_n_sub_workers (worker) : pto_worker_get_n_workers (worker);
+  PtoTargets limited = { { 0 } };
+
+  for (guint i = 0; i < n; i++)
+    if (pto_targets_have (targets, i)
+        && (is_sub
+            || (registration->callable->kind == PTO_CALLABLE_CHIP)
+                   == (pto_worker_peek_child (worker, i)->level == 2)))
+      pto_targets_add (&limited, i);
+  *targets = limited;
+}
+
+/* With the lock: who is to have it has it already? fresh: who has not. NULL: all. */
+static gboolean
+have_all (const Known *known, const PtoTargets *wanted, PtoTargets *fresh)
+{
+  gboolean all = TRUE;
+
+  for (guint i = 0; i < G_N_ELEMENTS (fresh->bits); i++)
+    {
+      fresh->bits[i]
+          = (wanted != NULL ? wanted->bits[i] : ~G_GUINT64_CONSTANT (0)) & ~known->targets.bits[i];
+      all = all && fresh->bits[i] == 0;
+    }
+  return all || !known->is_partial;
+}
+
+/* With the lock: more are to have it, and have it all, or none of them. As with the first ones,
+ * those that are forked meanwhile have it from birth, and whoever was born with it is told when it
+ * is taken back. */
+static void
+extend_known (Adding *adding, Known *known)
+{
+  LevelMachine *self = adding->self;
+  const Known before = *known;
+  PtoTargets fresh;
+  struct pto_level *level;
+
+  adding->added = have_all (known, adding->targets, &fresh);
+  if (adding->added)
+    return;
+  known->is_partial = adding->targets != NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (fresh.bits); i++)
+    known->targets.bits[i] |= fresh.bits[i];
+  /* Who has it already says yes to that, and would forget it if it were taken back: it is not
+   * asked.
+   */
+  if (adding->targets == NULL)
+    limit_to_all (self, known->registration, &fresh);
+  tell_known (adding, known, &fresh);
+  if (adding->added)
+    return;
+  known->is_partial = before.is_partial;
+  known->targets = before.targets;
+  level = self->level;
+  if (level == NULL)
+    return;
+  known->telling = TRUE;
+  self->users++;
+  g_mutex_unlock (&self->parent.lock);
+  untell (self, level, known->registration, &fresh);
+  g_mutex_lock (&self->parent.lock);
+  self->users--;
+  known->telling = FALSE;
 }
 
 static void
@@ -275,6 +424,24 @@ wake_waiters (GCancellable *cancellable, gpointer data)
   g_mutex_lock (&self->parent.lock);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->parent.lock);
+}
+
+/* With the lock: who submits from here on finds them. */
+static void
+publish (Adding *adding, const Known *known)
+{
+  const PtoTargets *own = pto_registration_peek_targets (adding->registration);
+  PtoTargets all;
+
+  if (own == NULL)
+    return;
+  all = *own;
+  for (guint i = 0; adding->targets != NULL && i < G_N_ELEMENTS (all.bits); i++)
+    all.bits[i] |= adding->targets->bits[i];
+  pto_registration_set_targets (adding->registration, adding->targets != NULL ? &all : NULL);
+  /* What a worker that is brought up elsewhere is told (list_known()). */
+  if (known->registration != adding->registration)
+    pto_registration_set_targets (known->registration, known->is_partial ? &known->targets : NULL);
 }
 
 static void
@@ -296,15 +463,33 @@ add (gpointer data)
         g_ptr_array_set_size (self->names, (int) registration->index + 1);
       g_ptr_array_index (self->names, registration->index)
           = (gpointer) g_intern_string (registration->callable->name);
-      adding->added = known != NULL && known->count > 0;
-      if (adding->added)
-        known->count++;
-      else
+      if (known == NULL || known->count == 0)
         add_known (adding);
+      else
+        {
+          extend_known (adding, known);
+          known->count += adding->added && !adding->extends;
+        }
+      if (adding->added && adding->extends)
+        publish (adding, known);
     }
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->parent.lock);
   g_cancellable_disconnect (adding->cancellable, handler);
+}
+
+static gboolean
+add_or_extend (Adding *adding, GError **error)
+{
+  adding->orchestrator = pto_worker_get_own_orchestrator (adding->self->parent.worker);
+  /* While a run is under way only the thread that runs it begins children again. */
+  if (adding->orchestrator != NULL)
+    pto_orchestrator_call (adding->orchestrator, add, adding);
+  else
+    add (adding);
+  if (!adding->added)
+    g_propagate_error (error, adding->error);
+  return adding->added;
 }
 
 gboolean
@@ -313,17 +498,105 @@ pto_machine_level_add (PtoMachine *machine, PtoRegistration *registration,
 {
   Adding adding = { .self = (LevelMachine *) machine,
                     .registration = registration,
-                    .cancellable = cancellable,
-                    .orchestrator = pto_worker_get_own_orchestrator (machine->worker) };
+                    .targets = pto_registration_peek_targets (registration),
+                    .cancellable = cancellable };
 
-  /* While a run is under way only the thread that runs it begins children again. */
-  if (adding.orchestrator != NULL)
-    pto_orchestrator_call (adding.orchestrator, add, &adding);
-  else
-    add (&adding);
-  if (!adding.added)
-    g_propagate_error (error, adding.error);
-  return adding.added;
+  return add_or_extend (&adding, error);
+}
+
+gboolean
+pto_machine_level_extend (PtoMachine *machine, PtoRegistration *registration,
+                          const PtoTargets *targets, GCancellable *cancellable, GError **error)
+{
+  Adding adding = { .self = (LevelMachine *) machine,
+                    .registration = registration,
+                    .targets = targets,
+                    .extends = TRUE,
+                    .cancellable = cancellable };
+
+  return add_or_extend (&adding, error);
+}
+
+/* A function of this process that is nowhere else is told so at once, before anybody is started. */
+static gboolean
+check_can_be_sent (PtoCallable *callable, PtoWorker *child, GError **error)
+{
+  const PtoClosure *closure = pto_callable_get_closure (callable);
+
+  if (child->remote == NULL || closure == NULL || closure->import_path != NULL)
+    return TRUE;
+  g_propagate_error (error, pto_remote_child_make_refusal (child->remote->address, callable->name));
+  return FALSE;
+}
+
+static gboolean
+name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, GError **error)
+{
+  PtoWorker *worker = self->parent.worker;
+  g_autofree char *path = pto_worker_dup_path (worker);
+  g_autofree char *ids = NULL;
+  PtoWorker *child;
+
+  if (id >= 0 && pto_worker_find_child (worker, (guint) id, number))
+    {
+      child = pto_worker_peek_child (worker, *number);
+      if ((callable->kind == PTO_CALLABLE_CHIP) == (child->level == 2))
+        return check_can_be_sent (callable, child, error);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
+                   pto_machine_level_describe_kind (callable->kind), id, path, child->level);
+      return FALSE;
+    }
+  ids = pto_worker_describe_ids (worker);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s has no worker %d: there are %s"), path,
+               id, ids[0] != '\0' ? ids : _ ("none"));
+  return FALSE;
+}
+
+gboolean
+pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, const int *workers,
+                                gsize n_workers, PtoTargets *targets, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  guint n_subs = pto_worker_get_n_sub_workers (machine->worker);
+
+  memset (targets, 0, sizeof *targets);
+  for (gsize i = 0; i < n_workers; i++)
+    {
+      guint number = (guint) workers[i];
+
+      if (callable->kind != PTO_CALLABLE_SUB)
+        {
+          if (!name_worker (self, callable, workers[i], &number, error))
+            return FALSE;
+        }
+      else if (workers[i] < 0 || number >= n_subs)
+        {
+          g_autofree char *path = pto_worker_dup_path (machine->worker);
+
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                       _ ("%s has no SUB worker %d: it has %u, which count from 0"), path,
+                       workers[i], n_subs);
+          return FALSE;
+        }
+      pto_targets_add (targets, number);
+    }
+  return TRUE;
+}
+
+const PtoTargets *
+pto_machine_level_find_targets (LevelMachine *self, const guint8 *digest, PtoTargets *copy)
+{
+  const Known *known;
+  gboolean is_partial;
+
+  g_mutex_lock (&self->parent.lock);
+  known = g_hash_table_lookup (self->known, digest);
+  is_partial = known != NULL && known->is_partial;
+  if (is_partial)
+    *copy = known->targets;
+  g_mutex_unlock (&self->parent.lock);
+  return is_partial ? copy : NULL;
 }
 
 void
@@ -366,7 +639,7 @@ pto_machine_level_take_snapshot (LevelMachine *self)
   GPtrArray *before;
 
   g_mutex_lock (&self->parent.lock);
-  list = list_known (self);
+  list = list_entries (self);
   before = self->snapshot;
   self->snapshot = list;
   g_mutex_unlock (&self->parent.lock);
@@ -385,12 +658,23 @@ pto_machine_level_drop_snapshot (LevelMachine *self)
 }
 
 GPtrArray *
-pto_machine_level_list (gpointer data)
+pto_machine_level_list (gpointer data, guint child)
 {
   LevelMachine *self = data;
+  GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
+  guint n_workers = pto_worker_get_n_workers (self->parent.worker);
 
-  return self->snapshot != NULL ? g_ptr_array_ref (self->snapshot)
-                                : g_ptr_array_new_with_free_func (NULL);
+  for (guint i = 0; self->snapshot != NULL && i < self->snapshot->len; i++)
+    {
+      const Entry *entry = g_ptr_array_index (self->snapshot, i);
+      gboolean is_sub = entry->registration->callable->kind == PTO_CALLABLE_SUB;
+
+      if (!entry->is_partial
+          || (is_sub == (child >= n_workers)
+              && pto_targets_have (&entry->targets, is_sub ? child - n_workers : child)))
+        g_ptr_array_add (list, pto_registration_ref (entry->registration));
+    }
+  return list;
 }
 
 void

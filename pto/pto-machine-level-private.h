@@ -25,6 +25,9 @@ typedef struct
   PtoChild **children;     /* NULL: it is a remote one */
   PtoRemoteChild **remotes; /* NULL: it is none */
   guint n_children;
+  guint32 *bound; /* of each child: tasks of the run under way that were given to it by its name,
+                   * or because not all have what they run; the thread in run() */
+  gboolean has_given_ids; /* not all of its workers are called by their places */
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
   guint recording;    /* that run: how much of it; 0: nothing */
@@ -41,7 +44,7 @@ typedef struct
   pid_t process;       /* that prepared it */
   GHashTable *known;   /* digest -> Known */
   GPtrArray *names;    /* by the registry's index: interned text */
-  GPtrArray *snapshot; /* PtoRegistration: what known held just before the last fork */
+  GPtrArray *snapshot; /* Entry: what known held just before the last fork */
   PtoTrace *trace;     /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
 
@@ -58,6 +61,15 @@ gboolean pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, 
 gboolean pto_machine_level_add (PtoMachine *machine, PtoRegistration *registration,
                                 GCancellable *cancellable, GError **error);
 void pto_machine_level_remove (PtoMachine *machine, PtoRegistration *registration);
+gboolean pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable,
+                                         const int *workers, gsize n_workers, PtoTargets *targets,
+                                         GError **error);
+gboolean pto_machine_level_extend (PtoMachine *machine, PtoRegistration *registration,
+                                   const PtoTargets *targets, GCancellable *cancellable,
+                                   GError **error);
+/* Of a digest that children have; NULL: all who can run it do. In copy. */
+const PtoTargets *pto_machine_level_find_targets (LevelMachine *self, const guint8 *digest,
+                                                  PtoTargets *copy);
 /* As the level asks: of a callable, by its index; any thread. */
 const char *pto_machine_level_get_name (void *self, uint32_t index);
 /* The start has ended, well or not: who waits for it goes on. */
@@ -66,10 +78,11 @@ void pto_machine_level_end_start (LevelMachine *self);
 void pto_machine_level_take_snapshot (LevelMachine *self);
 /* When no child will be forked any more: what was known then need not live on. */
 void pto_machine_level_drop_snapshot (LevelMachine *self);
-/* Of PtoRegistration: in a process child what the snapshot of its fork has. In a thread child there
- * may be none. */
-GPtrArray *pto_machine_level_list (gpointer self);
-/* Of PtoRegistration: what is registered on a level that was never brought up. */
+/* Of PtoRegistration: in a process child what the snapshot of its fork has for that one. In a
+ * thread child there may be none. */
+GPtrArray *pto_machine_level_list (gpointer self, guint child);
+/* Of PtoRegistration, with who is to have it: what is registered on a level that was never brought
+ * up. */
 GPtrArray *pto_machine_level_list_known (PtoMachine *machine);
 
 /* --- pto-machine-level-record.c --- */
@@ -94,6 +107,7 @@ void pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struc
 gboolean pto_machine_level_check_switches (LevelMachine *self, const char *name,
                                            gboolean is_for_chips, const PtoCallConfig *config,
                                            GError **error);
+const char *pto_machine_level_describe_kind (PtoCallableKind kind);
 gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *submit,
                                    GError **error);
 guint64 pto_machine_level_order (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params,

@@ -22,7 +22,7 @@ pto_machine_level_child_is_apart (PtoWorker *worker, guint number)
 {
   /* A worker that has children of its own is a process always. */
   return pto_worker_get_child_mode (worker) == PTO_CHILD_MODE_PROCESS
-         || pto_worker_get_child (worker, number)->level > 2;
+         || pto_worker_peek_child (worker, number)->level > 2;
 }
 
 /* Where all workers see it: zeros. 0: there is no room. */
@@ -132,7 +132,7 @@ make_rows (LevelMachine *self, const char *path)
   for (guint i = 0; i < self->n_children; i++)
     if (i < n_workers)
       {
-        g_autofree char *child = pto_worker_dup_path (pto_worker_get_child (worker, i));
+        g_autofree char *child = pto_worker_dup_path (pto_worker_peek_child (worker, i));
 
         rows[i] = g_strdup (child + strlen (path) + 1);
       }

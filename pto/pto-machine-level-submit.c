@@ -21,21 +21,35 @@
 #define USUAL_ARGS 16
 #define USUAL_MEMBERS 8
 
-static const char *
-describe_kind (PtoCallableKind kind)
+const char *
+pto_machine_level_describe_kind (PtoCallableKind kind)
 {
   return kind == PTO_CALLABLE_CHIP  ? _ ("for chips")
          : kind == PTO_CALLABLE_SUB ? _ ("a SUB function")
                                     : _ ("an orchestration for workers of level 3 and up");
 }
 
+/* As bits: of those, or of all that run orchestrations. */
+static guint64
+get_levels (LevelMachine *self, const PtoTargets *targets)
+{
+  guint64 levels = 0;
+  guint n = pto_worker_get_n_workers (self->parent.worker);
+
+  if (targets == NULL)
+    return pto_machine_level_get_worker_levels (self);
+  for (guint i = 0; i < n; i++)
+    if (pto_targets_have (targets, i))
+      levels |= G_GUINT64_CONSTANT (1) << pto_worker_peek_child (self->parent.worker, i)->level;
+  return levels;
+}
+
 /* Which children can run it: their kind, and the level that workers among them must have. */
 static gboolean
-choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_task *task,
-                 GError **error)
+choose_children (LevelMachine *self, const PtoMachineTask *submit, const PtoTargets *targets,
+                 struct pto_level_task *task, GError **error)
 {
   PtoCallable *callable = submit->registration->callable;
-  guint n_workers = pto_worker_get_n_workers (self->parent.worker);
 
   task->kind = callable->kind == PTO_CALLABLE_SUB ? PTO_CHILD_SUB : PTO_CHILD_NEXT;
   task->serves = callable->kind == PTO_CALLABLE_CHIP ? 2 : 0;
@@ -44,18 +58,20 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_le
   for (guint i = 0; submit->workers != NULL && i < submit->n_members; i++)
     {
       int id = submit->workers[i];
+      guint number;
       guint level;
 
-      if (id < 0 || (guint) id >= n_workers)
+      /* The pool has words for one that is not there. */
+      if (id < 0 || !pto_worker_find_child (self->parent.worker, (guint) id, &number))
         continue;
-      level = pto_worker_get_child (self->parent.worker, (guint) id)->level;
+      level = pto_worker_peek_child (self->parent.worker, number)->level;
       if ((callable->kind == PTO_CALLABLE_CHIP) != (level == 2))
         {
           g_autofree char *path = pto_worker_dup_path (self->parent.worker);
 
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                        _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                       describe_kind (callable->kind), id, path, level);
+                       pto_machine_level_describe_kind (callable->kind), id, path, level);
           return FALSE;
         }
       if (task->serves != 0 && task->serves != level)
@@ -71,7 +87,7 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_le
     }
   if (task->serves == 0)
     {
-      guint64 levels = pto_machine_level_get_worker_levels (self);
+      guint64 levels = get_levels (self, targets);
 
       /* The highest there is: the nearest below this one. */
       task->serves
@@ -180,6 +196,155 @@ set_stays (Packing *packing, guint tensor, guint n_tensors)
   packing->stays[tensor] = true;
 }
 
+/* Its place among all children. */
+static guint
+get_child_index (LevelMachine *self, const struct pto_level_task *task, guint number)
+{
+  return task->kind == PTO_CHILD_SUB ? pto_worker_get_n_workers (self->parent.worker) + number
+                                     : number;
+}
+
+static guint
+count_kind (LevelMachine *self, const struct pto_level_task *task)
+{
+  return task->kind == PTO_CHILD_SUB ? pto_worker_get_n_sub_workers (self->parent.worker)
+                                     : pto_worker_get_n_workers (self->parent.worker);
+}
+
+/* Could it run it, if it had it? */
+static gboolean
+is_of_class (LevelMachine *self, const struct pto_level_task *task, guint number)
+{
+  return task->kind == PTO_CHILD_SUB
+         || pto_worker_peek_child (self->parent.worker, number)->level == task->serves;
+}
+
+/* The number of a worker that is named; one that is not there is told of by the pool, unless
+ * workers have ids that were given to them. */
+static gboolean
+find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint32 *number,
+            GError **error)
+{
+  g_autofree char *path = NULL;
+  g_autofree char *ids = NULL;
+
+  *number = (guint32) id;
+  if (task->kind == PTO_CHILD_SUB
+      || pto_worker_find_child (self->parent.worker, (guint) id, number))
+    return TRUE;
+  *number = (guint32) id;
+  if (!self->has_given_ids)
+    return TRUE;
+  path = pto_worker_dup_path (self->parent.worker);
+  ids = pto_worker_describe_ids (self->parent.worker);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s has no worker %d: there are %s"), path,
+               id, ids);
+  return FALSE;
+}
+
+static gboolean
+refuse_worker (LevelMachine *self, const struct pto_level_task *task, const PtoTargets *targets,
+               int id, GError **error)
+{
+  g_autofree char *path = pto_worker_dup_path (self->parent.worker);
+  GString *others = g_string_new (NULL);
+
+  for (guint i = 0; i < count_kind (self, task); i++)
+    if (pto_targets_have (targets, i))
+      g_string_append_printf (
+          others, "%s%u", others->len > 0 ? ", " : "",
+          task->kind == PTO_CHILD_SUB ? i : pto_worker_peek_child (self->parent.worker, i)->id);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+      _ ("\"%s\" is not registered on worker %d of %s, but on %s: register it there, too, or "
+         "name one of those"),
+      task->name, id, path, others->str);
+  g_string_free (others, TRUE);
+  return FALSE;
+}
+
+/* Of those that have it the one that fewest tasks of the run were bound to, so that the same graph
+ * goes to the same workers each time; -1: there are no more. */
+static int
+choose_number (LevelMachine *self, const struct pto_level_task *task, const PtoTargets *targets,
+               const PtoTargets *taken)
+{
+  int found = -1;
+  int gone = -1;
+
+  for (guint i = 0; i < count_kind (self, task); i++)
+    {
+      guint index = get_child_index (self, task, i);
+
+      if (!pto_targets_have (targets, i) || pto_targets_have (taken, i)
+          || !is_of_class (self, task, i))
+        continue;
+      if (pto_level_is_gone (self->level, index))
+        gone = gone < 0 ? (int) i : gone;
+      else if (found < 0
+               || self->bound[index] < self->bound[get_child_index (self, task, (guint) found)])
+        found = (int) i;
+    }
+  return found >= 0 ? found : gone;
+}
+
+/* Who is named has it, and who is not is one that has it, if not all do. */
+static gboolean
+place_members (LevelMachine *self, const PtoMachineTask *submit, const PtoTargets *targets,
+               const struct pto_level_task *task, struct pto_member *members, GError **error)
+{
+  PtoTargets taken = { { 0 } };
+  gboolean has_rest = FALSE;
+
+  for (guint i = 0; i < submit->n_members; i++)
+    {
+      int id = submit->workers != NULL ? submit->workers[i] : -1;
+
+      if (id < 0)
+        {
+          has_rest = TRUE;
+          continue;
+        }
+      if (!find_named (self, task, id, &members[i].worker, error))
+        return FALSE;
+      if (members[i].worker >= count_kind (self, task))
+        continue;
+      if (targets != NULL && !pto_targets_have (targets, members[i].worker))
+        return refuse_worker (self, task, targets, id, error);
+      if (pto_targets_have (&taken, members[i].worker))
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       _ ("worker %u is named twice in a group: its members run at the same time"),
+                       (guint) id);
+          return FALSE;
+        }
+      pto_targets_add (&taken, members[i].worker);
+      self->bound[get_child_index (self, task, members[i].worker)]++;
+    }
+  if (targets == NULL || !has_rest)
+    return TRUE;
+  for (guint i = 0; i < submit->n_members; i++)
+    {
+      int number;
+
+      if (members[i].worker != PTO_WORKER_ANY)
+        continue;
+      number = choose_number (self, task, targets, &taken);
+      if (number < 0)
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              _ ("a group of %u needs %u workers at one time; \"%s\" is registered on fewer"),
+              submit->n_members, submit->n_members, task->name);
+          return FALSE;
+        }
+      members[i].worker = (guint32) number;
+      pto_targets_add (&taken, (guint) number);
+      self->bound[get_child_index (self, task, (guint) number)]++;
+    }
+  return TRUE;
+}
+
 /* FALSE with an error: refused; without: the run has failed. */
 static gboolean
 fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt,
@@ -274,6 +439,7 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
   struct pto_level_task task;
   struct pto_report report = { 0 };
   enum pto_status status = PTO_OK;
+  const PtoTargets *targets = pto_registration_peek_targets (submit->registration);
   Packing packing;
   guint n_tensors;
   gboolean ok;
@@ -281,18 +447,19 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
   task.digest = submit->registration->digest;
   /* A program may rename the callable, while a graph goes on. */
   task.name = submit->registration->name;
-  task.idempotent = g_atomic_int_get (&submit->registration->idempotent) != 0;
   task.n_members = submit->n_members;
   task.priority = submit->priority;
   task.file = submit->file;
   task.line = submit->line;
-  if (!choose_children (self, submit, &task, error))
+  if (!choose_children (self, submit, targets, &task, error))
     return FALSE;
   packing.members = submit->n_members <= USUAL_MEMBERS
                         ? packing.usual_members
                         : g_new (struct pto_member, submit->n_members);
   packing.params = packing.usual_params;
-  ok = count_args (submit, &packing, &n_tensors, error) && fill_config (self, submit, &task, error);
+  ok = count_args (submit, &packing, &n_tensors, error)
+       && place_members (self, submit, targets, &task, packing.members, error)
+       && fill_config (self, submit, &task, error);
   if (ok)
     {
       if (packing.n_params > USUAL_ARGS)

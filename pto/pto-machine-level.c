@@ -94,6 +94,7 @@ free_children (LevelMachine *self)
     }
   g_clear_pointer (&self->children, g_free);
   g_clear_pointer (&self->remotes, g_free);
+  g_clear_pointer (&self->bound, g_free);
   self->n_children = 0;
 }
 
@@ -105,17 +106,21 @@ make_children (LevelMachine *self, const char *path)
   guint n_workers = pto_worker_get_n_workers (worker);
   guint n_subs = pto_worker_get_n_sub_workers (worker);
   struct pto_child_config *configs = g_new0 (struct pto_child_config, MAX (n_workers + n_subs, 1));
-  PtoChildParent parent = { pto_machine_level_list, import_for_child, self };
+  PtoChildParent parent = { pto_machine_level_list, import_for_child, self, .index = 0 };
 
   self->n_children = n_workers + n_subs;
+  self->has_given_ids = FALSE;
   self->children = g_new0 (PtoChild *, MAX (self->n_children, 1));
   self->remotes = g_new0 (PtoRemoteChild *, MAX (self->n_children, 1));
+  self->bound = g_new0 (guint32, MAX (self->n_children, 1));
   for (guint i = 0; i < self->n_children; i++)
     {
-      PtoWorker *child = i < n_workers ? pto_worker_get_child (worker, i) : NULL;
+      PtoWorker *child = i < n_workers ? pto_worker_peek_child (worker, i) : NULL;
       g_autofree char *name = child != NULL ? pto_worker_dup_path (child)
                                             : g_strdup_printf ("%s/sub%u", path, i - n_workers);
 
+      parent.index = i;
+      self->has_given_ids = self->has_given_ids || (child != NULL && child->id != i);
       if (child != NULL && child->remote != NULL)
         {
           self->remotes[i]
@@ -130,6 +135,7 @@ make_children (LevelMachine *self, const char *path)
         }
       configs[i].kind = child != NULL ? PTO_CHILD_NEXT : PTO_CHILD_SUB;
       configs[i].level = child != NULL ? child->level : 0;
+      configs[i].id_plus_1 = child != NULL ? child->id + 1 : 0;
       /* A worker that has children of its own is a process always: its forks come before its
        * threads. */
       configs[i].thread = pto_worker_get_child_mode (worker) == PTO_CHILD_MODE_THREAD
@@ -274,7 +280,7 @@ warn_of_unseen_traces (LevelMachine *self)
 
   for (guint i = 0; i < pto_worker_get_n_workers (worker) && !self->warned; i++)
     {
-      PtoWorker *child = pto_worker_get_child (worker, i);
+      PtoWorker *child = pto_worker_peek_child (worker, i);
       g_autofree char *path = NULL;
       g_autofree char *own = NULL;
 
@@ -326,6 +332,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   pto_machine_note_title (machine, run->title);
   self->n_tasks = 0;
   self->passed_on = FALSE;
+  memset (self->bound, 0, self->n_children * sizeof *self->bound);
   self->recording = pto_machine_get_recording_level (machine, run);
   set_trace (self, NULL);
   if (!self->recording)
@@ -448,6 +455,8 @@ static const PtoMachineOps level_ops = {
   .alloc = pto_machine_level_alloc,
   .add = pto_machine_level_add,
   .remove = pto_machine_level_remove,
+  .name_targets = pto_machine_level_name_targets,
+  .extend = pto_machine_level_extend,
   .get_trace = level_get_trace,
   .tell = level_tell,
   .count = level_count,

@@ -160,6 +160,14 @@ typedef struct
   gboolean (*add) (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
                    GError **error);
   void (*remove) (PtoMachine *machine, PtoRegistration *registration);
+  /* Only some of those below it are to have a callable: those that are named by their ids, of SUB
+   * workers their numbers; add() does that, if targets of the registration say so. FALSE: there are
+   * none such. And: more of those below are to have what is registered already, those targets, or
+   * all. NULL for a machine with nobody below it. */
+  gboolean (*name_targets) (PtoMachine *machine, PtoCallable *callable, const int *workers,
+                            gsize n_workers, PtoTargets *targets, GError **error);
+  gboolean (*extend) (PtoMachine *machine, PtoRegistration *registration, const PtoTargets *targets,
+                      GCancellable *cancellable, GError **error);
 
   /* Inside orchestrate, of a run whose accesses are checked, on the function's thread: tasks are
    * about to name that kernel, which says what it touches from now on, if it has a source. NULL for

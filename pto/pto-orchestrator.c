@@ -621,6 +621,7 @@ pto_orchestrator_make_tensor_at (PtoOrchestrator *orchestrator, int worker, PtoD
                                  gsize n_dims, const guint64 *shape, GError **error)
 {
   PtoTensor *tensor;
+  guint number;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
@@ -633,13 +634,14 @@ pto_orchestrator_make_tensor_at (PtoOrchestrator *orchestrator, int worker, PtoD
                            _ ("a chip has no workers below it that a tensor could stay at"));
       return NULL;
     }
-  if (worker < 0 || (guint) worker >= pto_worker_get_n_workers (orchestrator->worker))
+  if (worker < 0 || !pto_worker_find_child (orchestrator->worker, (guint) worker, &number))
     {
       g_autofree char *path = pto_worker_dup_path (orchestrator->worker);
+      g_autofree char *ids = pto_worker_describe_ids (orchestrator->worker);
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a tensor can not stay at worker %d: %s has %u, which count from 0"), worker,
-                   path, pto_worker_get_n_workers (orchestrator->worker));
+                   _ ("a tensor can not stay at worker %d: %s has no such worker, there are %s"),
+                   worker, path, ids[0] != '\0' ? ids : _ ("none"));
       return NULL;
     }
   tensor = make_tensor_here (orchestrator, dtype, n_dims, shape, call_tensor, error);

@@ -14,6 +14,26 @@
 
 G_BEGIN_DECLS
 
+/* Some of the workers below one, by their numbers: SUB workers of a SUB function, others of
+ * anything else. Immutable once others see it. */
+typedef struct
+{
+  guint64 bits[PTO_MAX_CHILDREN / 64];
+} PtoTargets;
+
+static inline gboolean
+pto_targets_have (const PtoTargets *targets, guint number)
+{
+  return number < PTO_MAX_CHILDREN && (targets->bits[number / 64] >> (number % 64) & 1) != 0;
+}
+
+static inline void
+pto_targets_add (PtoTargets *targets, guint number)
+{
+  if (number < PTO_MAX_CHILDREN)
+    targets->bits[number / 64] |= G_GUINT64_CONSTANT (1) << (number % 64);
+}
+
 /* A callable that a worker has. Counted by g_atomic_rc_box; immutable but for what says so. */
 typedef struct
 {
@@ -31,8 +51,12 @@ typedef struct
   guint index;    /* a private slot: what tasks of this worker's engine name it by */
   guint count;    /* registrations that have not been released */
   gboolean ready; /* it can be found */
-  /* As the callable said when it was last registered. W: under the lock; R: any thread. Atomic. */
-  gint idempotent;
+
+  /* Who has it; NULL: all who can run it. Atomic; W: whoever has made the registration, then the
+   * machine, release, when more have it; R: who submits, acquire. */
+  PtoTargets *targets;
+  GPtrArray
+      *old_targets; /* that somebody may be reading; or NULL. W: the machine, under its lock */
 
   /* Of the machine: objects, entries. Written by add(), before anybody else can find it. */
   gpointer loaded;
@@ -50,6 +74,14 @@ typedef struct
 PtoRegistration *pto_registration_take (PtoCallable *callable, const char *name,
                                         PtoTargetNamespace target, GBytes *descriptor,
                                         GBytes *sources, GPtrArray *objects, GByteArray *contents);
+/* NULL: all. */
+static inline const PtoTargets *
+pto_registration_peek_targets (const PtoRegistration *registration)
+{
+  return (const PtoTargets *) g_atomic_pointer_get (&((PtoRegistration *) registration)->targets);
+}
+/* targets: NULL, or copied. One thread at a time. */
+void pto_registration_set_targets (PtoRegistration *registration, const PtoTargets *targets);
 PtoRegistration *pto_registration_ref (PtoRegistration *registration);
 void pto_registration_unref (PtoRegistration *registration);
 

@@ -36,6 +36,21 @@ registration_clear (gpointer data)
   g_clear_pointer (&registration->contents, g_byte_array_unref);
   g_clear_object (&registration->callable);
   g_free (registration->name);
+  g_free (registration->targets);
+  g_clear_pointer (&registration->old_targets, g_ptr_array_unref);
+}
+
+void
+pto_registration_set_targets (PtoRegistration *registration, const PtoTargets *targets)
+{
+  gpointer before = registration->targets;
+
+  if (before != NULL && registration->old_targets == NULL)
+    registration->old_targets = g_ptr_array_new_with_free_func (g_free);
+  if (before != NULL)
+    g_ptr_array_add (registration->old_targets, before);
+  g_atomic_pointer_set (&registration->targets,
+                        targets != NULL ? g_memdup2 (targets, sizeof *targets) : NULL);
 }
 
 PtoRegistration *

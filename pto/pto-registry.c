@@ -193,10 +193,7 @@ pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_
   else
     known = NULL;
   if (known != NULL)
-    {
-      g_atomic_int_set (&known->idempotent, fresh->callable->idempotent);
-      pto_registration_ref (known);
-    }
+    pto_registration_ref (known);
   g_mutex_unlock (&registry->lock);
   g_cancellable_disconnect (cancellable, handler);
   return known;

@@ -97,8 +97,6 @@ void pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *
 gboolean pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
                                              PtoRegistration *registration, gboolean below,
                                              GError **error);
-/* Why a function of this process can not be there. */
-GError *pto_remote_child_make_refusal (PtoRemoteChild *self, const char *name);
 /* All of those orchestrations (PtoRegistration), from the start: they can be run after it. */
 gboolean pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call,
                                      GPtrArray *list, GError **error);

@@ -28,6 +28,8 @@ PtoRemoteChild *pto_remote_child_new (PtoWorker *worker, const char *path,
                                       const PtoChildParent *parent,
                                       GPtrArray *(*list_own) (PtoMachine *machine));
 void pto_remote_child_free (PtoRemoteChild *child);
+/* Why a function of this process can not be at that address. */
+GError *pto_remote_child_make_refusal (const char *address, const char *name);
 /* Before the fork: what is written on this side, and which of the children it is. */
 void pto_remote_child_set_writes (PtoRemoteChild *child, struct pto_writes *writes, guint index);
 /* serve() and its data; is_orphan is left to the level. */

@@ -92,7 +92,7 @@ fetch_pieces (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   if (!compare_clocks (self, call, &ahead, error) || !fetch_record (self, call, bytes, error))
     return FALSE;
   if (bytes->len > 0
-      && !pto_trace_pieces_unpack (&self->pieces, self->worker->id, bytes->data, bytes->len))
+      && !pto_trace_pieces_unpack (&self->pieces, self->worker->number, bytes->data, bytes->len))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
                    _ ("the remote worker at %s has sent no record of its runs that could be read"),
@@ -110,7 +110,7 @@ pto_remote_child_tell_record (PtoRemoteChild *self, const struct pto_call *call,
     return TRUE;
   if (!self->has_pieces && !fetch_pieces (self, call, error))
     return FALSE;
-  if (pto_child_tell_pieces (call, self->worker->id, &self->pieces))
+  if (pto_child_tell_pieces (call, self->worker->number, &self->pieces))
     pto_remote_child_begin_record (self, 0);
   return TRUE;
 }

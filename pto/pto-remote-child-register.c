@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "pto-remote-child-parts-private.h"
+#include "pto-remote-child-private.h"
 
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
@@ -100,29 +101,36 @@ send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistra
   g_autoptr (GVariant) reply = NULL;
   gconstpointer descriptor, sources;
   gsize descriptor_size, sources_size;
+  GVariantBuilder workers;
+  const PtoTargets *targets = below ? pto_registration_peek_targets (registration) : NULL;
 
   if (!send_missing (self, call, registration, error))
     return FALSE;
   descriptor = g_bytes_get_data (registration->descriptor, &descriptor_size);
   sources = g_bytes_get_data (registration->sources, &sources_size);
+  g_variant_builder_init (&workers, G_VARIANT_TYPE ("au"));
+  for (guint i = 0; targets != NULL && i < PTO_MAX_CHILDREN; i++)
+    if (pto_targets_have (targets, i))
+      g_variant_builder_add (&workers, "u", i);
   reply = pto_remote_child_call (
       self, call, "Register",
-      g_variant_new ("(@ay@ay@ayb)", pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
+      g_variant_new ("(@ay@ay@aybau)",
+                     pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
                      pto_remote_make_bytes (descriptor, descriptor_size),
-                     pto_remote_make_bytes (sources, sources_size), below),
+                     pto_remote_make_bytes (sources, sources_size), below, &workers),
       "()", error);
   return reply != NULL;
 }
 
 GError *
-pto_remote_child_make_refusal (PtoRemoteChild *self, const char *name)
+pto_remote_child_make_refusal (const char *address, const char *name)
 {
   return g_error_new (
       PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
       _ ("\"%s\" is a function of this process, which %s can not be sent: register "
          "what it imports (module:qualname) or loads (library:symbol), or say which "
          "worker is to run it"),
-      name, self->worker->remote->address);
+      name, address);
 }
 
 gboolean
@@ -146,23 +154,23 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
 
 /* For its own tasks. A function of this process may be somebody else's to run: when it can not be
  * there, whether it has a path or not, its tasks are refused, and not all that it is registered
- * with. */
+ * with; unless this worker was named to have it. */
 static gboolean
 offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
-       GError **error)
+       gboolean is_named, GError **error)
 {
   GError *refused = NULL;
 
   if (pto_remote_child_send_registration (self, call, registration, FALSE, &refused))
     return TRUE;
-  if (refused != NULL && registration->callable->source != PTO_CALLABLE_SOURCE_CLOSURE)
+  if (refused == NULL)
+    refused = pto_remote_child_make_refusal (self->worker->remote->address, registration->name);
+  if (is_named || registration->callable->source != PTO_CALLABLE_SOURCE_CLOSURE)
     {
       g_propagate_error (error, refused);
       return FALSE;
     }
-  g_hash_table_replace (self->refused, g_memdup2 (registration->digest, PTO_DIGEST_SIZE),
-                        refused != NULL ? refused
-                                        : pto_remote_child_make_refusal (self, registration->name));
+  g_hash_table_replace (self->refused, g_memdup2 (registration->digest, PTO_DIGEST_SIZE), refused);
   return TRUE;
 }
 
@@ -190,7 +198,8 @@ pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, G
 
       if (registration->callable->kind != PTO_CALLABLE_ORCHESTRATION)
         continue;
-      if (!offer (self, call, registration, error))
+      if (!offer (self, call, registration, pto_registration_peek_targets (registration) != NULL,
+                  error))
         {
           g_variant_builder_clear (&digests);
           return FALSE;
@@ -222,11 +231,12 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
   PtoRegistration *registration;
+  gboolean is_named;
   gboolean ok;
 
   if (g_hash_table_contains (self->digests, call->digest))
     return TRUE;
-  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
+  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources, &is_named))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
                            _ ("a registration of which only a part has arrived"));
@@ -235,7 +245,7 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
   if (registration == NULL)
     return FALSE;
-  ok = offer (self, call, registration, error);
+  ok = offer (self, call, registration, is_named, error);
   pto_registration_unref (registration);
   return ok;
 }

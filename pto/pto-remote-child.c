@@ -273,7 +273,7 @@ make_options (PtoRemoteChild *self, GError **error)
   g_variant_builder_init (&chips, G_VARIANT_TYPE ("aa{ss}"));
   for (guint i = 0; i < worker->remote->n_devices; i++)
     g_variant_builder_add_value (&chips,
-                                 pto_worker_pack_parameters (pto_worker_get_child (worker, i)));
+                                 pto_worker_pack_parameters (pto_worker_peek_child (worker, i)));
   g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (worker->level));
   g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (worker->id));
   g_variant_builder_add (&options, "{sv}", "generation",
@@ -383,14 +383,14 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       if (pto_remote_child_send_registration (self, call, registration, TRUE, &refused))
         continue;
       if (refused == NULL)
-        refused = pto_remote_child_make_refusal (self, registration->name);
+        refused = pto_remote_child_make_refusal (self->worker->remote->address, registration->name);
       g_propagate_error (error, refused);
       return FALSE;
     }
   self->directory
       = pto_remote_directory_new (self->worker->params.values[PTO_PARAMETER_ARENA] / KEPT_PART);
   self->read_writes = pto_writes_end (self->writes);
-  list = self->parent.list (self->parent.data);
+  list = self->parent.list (self->parent.data, self->parent.index);
   if (!pto_remote_child_offer_all (self, call, list, error))
     return FALSE;
   pto_remote_health_begin_to_tell (self->health);

@@ -36,11 +36,13 @@ static const char contract[]
       "<arg direction='in' name='bytes' type='ay'/><arg direction='in' name='last' type='b'/>"
       "</method>"
       /* below: for tasks of the worker, by its orchestrations; otherwise it is one of those, which
-       * is checked and loaded, and can be run after Commit, or is taken back by Unregister. */
+       * is checked and loaded, and can be run after Commit, or is taken back by Unregister.
+       * workers: of what is below, who is to have it, by their numbers; none: all who can run it.
+       */
       "<method name='Register'><arg direction='in' name='digest' type='ay'/>"
       "<arg direction='in' name='descriptor' type='ay'/>"
       "<arg direction='in' name='sources' type='ay'/><arg direction='in' name='below' type='b'/>"
-      "</method>"
+      "<arg direction='in' name='workers' type='au'/></method>"
       "<method name='Commit'><arg direction='in' name='digests' type='aay'/></method>"
       "<method name='Unregister'><arg direction='in' name='digest' type='ay'/></method>"
       /* Memory here, by numbers: which is not needed any more, and which (number, bytes) is from

@@ -17,6 +17,7 @@ typedef struct
   char **argv;      /* the program that is launched */
   const char *path; /* of a Unix socket, in address: then nothing is launched; or NULL */
   char *host;       /* for messages; NULL: this one */
+  gint64 id;        /* that is given to it; PTO_WORKER_ID_ANY */
   guint n_devices;
   guint n_sub_workers;
   char *platform; /* NULL: the default */

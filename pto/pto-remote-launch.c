@@ -51,6 +51,9 @@ typedef enum
   LISTENER_TLS
 } Listener;
 
+/* Highest number that can be given to a worker. */
+#define ID_MAX 65535u
+
 #define UNIX_SCHEME "unix:"
 #define TLS_SCHEME "tls://"
 
@@ -212,6 +215,7 @@ static const struct
   { "python", "s", N_ ("a text") },       { "roots", "as", N_ ("a list of texts") },
   { "certificates", "s", N_ ("a text") }, { "launcher", "as", N_ ("a list of texts") },
   { "shell", "b", N_ ("true or false") }, { "trusted-fabric", "s", N_ ("a text") },
+  { "id", "u", N_ ("a number") },
 };
 
 /* Is it an option of that address? */
@@ -260,8 +264,8 @@ check_options (GVariant *options, Listener listener, const char *address, GError
       else if (i == G_N_ELEMENTS (known_options))
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
-                        "platform, program, python, roots, certificates, launcher, shell and "
-                        "trusted-fabric"),
+                        "platform, program, python, roots, certificates, launcher, shell, "
+                        "trusted-fabric and id"),
                      name);
       else
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -312,6 +316,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   const char *certificates = NULL;
   gboolean quotes = FALSE;
   const char *fabric = NULL;
+  guint32 id = 0;
   Listener listener = find_listener (address);
   Launch launch = { .words = launchers[0].words };
   PtoRemoteSpec *spec;
@@ -331,6 +336,12 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
     return NULL;
   if (!check_options (options, listener, address, error))
     return NULL;
+  if (g_variant_lookup (options, "id", "u", &id) && id > ID_MAX)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the option id of a remote worker is 0 to %u, not %u"), ID_MAX, id);
+      return NULL;
+    }
   g_variant_lookup (options, "certificates", "&s", &certificates);
   if (listener == LISTENER_TLS && (certificates == NULL || *certificates == '\0'))
     {
@@ -348,6 +359,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   spec->fabric = g_strdup (fabric);
   spec->address = g_strdup (address);
   spec->host = g_strdup (launch.host);
+  spec->id = g_variant_lookup (options, "id", "u", &id) ? (gint64) id : -1;
   g_variant_lookup (options, "devices", "u", &spec->n_devices);
   g_variant_lookup (options, "sub-workers", "u", &spec->n_sub_workers);
   g_variant_lookup (options, "program", "&s", &program);

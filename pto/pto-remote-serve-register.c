@@ -112,7 +112,7 @@ get_bytes (GVariant *body, guint child)
 
 static gboolean
 add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, GBytes *sources,
-           GError **error)
+           GVariant *numbers, GError **error)
 {
   PtoRegistration *registration
       = pto_registration_new_from_bytes (digest, descriptor, sources, error);
@@ -120,6 +120,19 @@ add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, 
 
   if (registration == NULL)
     return FALSE;
+  if (g_variant_n_children (numbers) > 0)
+    {
+      PtoTargets targets = { { 0 } };
+
+      for (gsize i = 0; i < g_variant_n_children (numbers); i++)
+        {
+          guint32 number;
+
+          g_variant_get_child (numbers, i, "u", &number);
+          pto_targets_add (&targets, number);
+        }
+      pto_registration_set_targets (registration, &targets);
+    }
   handle = pto_worker_adopt (session->worker, registration, error);
   pto_registration_unref (registration);
   if (handle == NULL)
@@ -149,8 +162,12 @@ pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError *
     return FALSE;
   g_variant_get_child (body, 3, "b", &below);
   if (below)
-    return add_below (session, digest, descriptor, sources, error);
-  packed = pto_child_pack_registration (descriptor, sources);
+    {
+      g_autoptr (GVariant) numbers = g_variant_get_child_value (body, 4);
+
+      return add_below (session, digest, descriptor, sources, numbers, error);
+    }
+  packed = pto_child_pack_registration (descriptor, sources, TRUE);
   call.body = g_bytes_get_data (packed, &size);
   call.bytes = size;
   return pto_remote_session_ask (session, &call, error);

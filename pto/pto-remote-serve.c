@@ -333,7 +333,7 @@ read_calls (gpointer data)
 
 /* Nothing is here from before: all that it can run is sent to it. */
 static GPtrArray *
-list_nothing (gpointer data)
+list_nothing (gpointer data, guint index)
 {
   return g_ptr_array_new_with_free_func (NULL);
 }
@@ -372,7 +372,7 @@ make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GEr
     {
       g_autoptr (GVariant) values = g_variant_get_child_value (chips, i);
 
-      if (!pto_worker_unpack_parameters (pto_worker_get_child (session->worker, (guint) i), values,
+      if (!pto_worker_unpack_parameters (pto_worker_peek_child (session->worker, (guint) i), values,
                                          error))
         return FALSE;
     }

@@ -45,7 +45,7 @@ typedef struct
   PtoMachine *machine; /* compared with others; not used */
   PtoWorker *worker;   /* the same */
   PtoWorker *above;
-  guint id;
+  guint number;
   JsonObject *object; /* owned */
 } Told;
 
@@ -86,7 +86,7 @@ tell_machine (PtoMachine *machine, gpointer data)
   machine->ops->tell (machine, json);
   json_builder_end_object (json);
   root = json_builder_get_root (json);
-  *told = (Told){ machine, worker, worker->parent, worker->id, json_node_dup_object (root) };
+  *told = (Told){ machine, worker, worker->parent, worker->number, json_node_dup_object (root) };
   g_ptr_array_add (list, told);
 }
 
@@ -100,8 +100,8 @@ find_row (GPtrArray *list, const Told *below)
       const Told *told = g_ptr_array_index (list, i);
       JsonArray *rows = pto_state_get_array (told->object, "children");
 
-      if (told->worker == below->above && below->id < pto_state_get_length (rows))
-        return pto_state_get_element (rows, below->id);
+      if (told->worker == below->above && below->number < pto_state_get_length (rows))
+        return pto_state_get_element (rows, below->number);
     }
   return NULL;
 }

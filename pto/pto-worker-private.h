@@ -47,7 +47,8 @@ struct _PtoWorker
 
   /* --- the tree; under lock while the worker is new, immutable afterwards --- */
   PtoWorker *parent;    /* not owned: it owns this one; NULL: this is the root */
-  guint id;             /* of the parent's workers */
+  guint id;             /* what it is called among the parent's workers */
+  guint number;         /* its place among them */
   GPtrArray *children;  /* PtoWorker, owned: devices, then those that were added */
   GListStore *model;    /* of them, until it is closed; W, and its signals: owner's context */
   GListModel *shown;    /* the same, which nobody else can change */
@@ -216,6 +217,15 @@ PtoRegistration *pto_worker_register_ahead (PtoWorker *worker, PtoCallable *call
 /* Of a worker that is being made: its devices. Says what is wrong in params_error. */
 void pto_worker_make_devices (PtoWorker *worker);
 void pto_worker_clear_tree (PtoWorker *worker);
+/* As pto_worker_add_worker(), with an id that is given to it. */
+#define PTO_WORKER_ID_ANY (-1)
+gboolean pto_worker_add_worker_as (PtoWorker *worker, PtoWorker *child, gint64 id, GError **error);
+/* By its place. */
+PtoWorker *pto_worker_peek_child (PtoWorker *worker, guint number);
+/* The place of the one with that id; FALSE: there is none. */
+gboolean pto_worker_find_child (PtoWorker *worker, guint id, guint *number);
+/* "0, 1, 7": for messages. */
+char *pto_worker_describe_ids (PtoWorker *worker);
 /* It was closed, and so are those below it. No lock is held. */
 void pto_worker_close_children (PtoWorker *worker);
 /* With the function of the worker, or of the nearest above it that has one. */

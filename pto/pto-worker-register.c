@@ -70,6 +70,21 @@ is_on_thread_of_run (PtoWorker *self)
   return has_machine || pto_worker_get_own_orchestrator (self) != NULL;
 }
 
+/* Who has it, besides those that it was registered on before. */
+static gboolean
+extend_known (PtoWorker *self, PtoRegistration *known, const PtoRegistration *fresh,
+              GCancellable *cancellable, GError **error)
+{
+  const PtoTargets *targets = pto_registration_peek_targets (fresh);
+
+  if (self->machine->ops->extend == NULL || pto_registration_peek_targets (known) == NULL
+      || self->machine->ops->extend (self->machine, known, targets, cancellable, error))
+    return TRUE;
+  /* It was counted. */
+  pto_worker_unregister (self, known->handle, NULL);
+  return FALSE;
+}
+
 static PtoCallableHandle *
 add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancellable,
                   GError **error)
@@ -84,7 +99,8 @@ add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancell
       = pto_registry_begin (self->registry, fresh, may_wait, cancellable, &is_first, error);
   if (registration == NULL)
     return NULL;
-  if (!is_first || add_first (self, registration, cancellable, error))
+  if (is_first ? add_first (self, registration, cancellable, error)
+               : extend_known (self, registration, fresh, cancellable, error))
     handle = pto_callable_handle_ref (registration->handle);
   pto_registration_unref (registration);
   return handle;
@@ -102,23 +118,34 @@ static PtoCallable *
 choose (PtoWorker *self, PtoCallable *callable, gboolean has_children)
 {
   const PtoClosure *closure = pto_callable_get_closure (callable);
-  PtoCallable *chosen;
   guint index;
 
-  if (!has_children || closure == NULL || closure->import_path == NULL
-      || pto_registry_find_callable (self->registry, callable, &index))
-    return g_object_ref (callable);
-  chosen = pto_imported_function_new (callable->kind, closure->import_path, NULL);
-  if (chosen != NULL)
-    chosen->idempotent = callable->idempotent;
-  return chosen;
+  return has_children && closure != NULL && closure->import_path != NULL
+                 && !pto_registry_find_callable (self->registry, callable, &index)
+             ? pto_imported_function_new (callable->kind, closure->import_path, NULL)
+             : g_object_ref (callable);
+}
+
+static gboolean
+name_targets (PtoWorker *self, PtoCallable *callable, const int *workers, gsize n_workers,
+              PtoTargets *targets, GError **error)
+{
+  if (self->machine->ops->name_targets != NULL)
+    return self->machine->ops->name_targets (self->machine, callable, workers, n_workers, targets,
+                                             error);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("\"%s\" is registered on a chip, which has no workers below it that could be "
+                  "named"),
+               callable->name);
+  return FALSE;
 }
 
 static PtoCallableHandle *
-register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancellable,
-                   GError **error)
+register_callable (PtoWorker *self, PtoCallable *callable, const int *workers, gsize n_workers,
+                   GCancellable *cancellable, GError **error)
 {
   g_autoptr (PtoCallable) chosen = NULL;
+  PtoTargets targets;
   PtoRegistration *fresh;
   PtoCallableHandle *handle;
   gboolean has_children;
@@ -131,7 +158,8 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
   has_children = self->level > 2 && self->state == PTO_WORKER_STATE_READY;
   g_mutex_unlock (&self->lock);
   if (!ok || !pto_worker_check_level (self->level, error)
-      || !self->machine->ops->accepts (self->machine, callable, error))
+      || !self->machine->ops->accepts (self->machine, callable, error)
+      || (n_workers > 0 && !name_targets (self, callable, workers, n_workers, &targets, error)))
     return NULL;
 
   chosen = choose (self, callable, has_children);
@@ -142,6 +170,8 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
                                   pto_worker_report_progress, self, cancellable, error);
   if (fresh == NULL)
     return NULL;
+  if (n_workers > 0)
+    pto_registration_set_targets (fresh, &targets);
   handle = add_registration (self, fresh, cancellable, error);
   pto_registration_unref (fresh);
   return handle;
@@ -189,7 +219,48 @@ pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *can
   g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  return register_callable (worker, callable, cancellable, error);
+  return register_callable (worker, callable, NULL, 0, cancellable, error);
+}
+
+/**
+ * pto_worker_register_on:
+ * @worker: a worker of level 3 or more
+ * @callable: what some of those below it are to run
+ * @workers: (array length=n_workers): their ids ([method@Pto.Worker.get_id]); of a SUB function the
+ *   numbers of SUB workers
+ * @n_workers: how many; with 0 it is [method@Pto.Worker.register]
+ * @cancellable: (nullable): ends compilers, and waiting for children
+ * @error: where to say why not
+ *
+ * Does the same as [method@Pto.Worker.register], for those workers only.
+ *
+ * Tasks of it go to them and nobody else: one that names another worker is refused when it is
+ * submitted, and one that names none is for the worker, among those that have it, that fewest tasks
+ * of the run were bound to by then. Registered again it is known to those that are named now, too,
+ * or to all.
+ *
+ * A function of this process can not be sent to a remote worker. One that is named is refused here,
+ * or when it is started, and not when a task of it comes.
+ *
+ * Fails like [method@Pto.Worker.register], with %PTO_ERROR_NOT_FOUND when there is no such worker,
+ * with %PTO_ERROR_NOT_SUPPORTED for a function of this process and a remote worker, and with
+ * %PTO_ERROR_INVALID_ARGS when it could not run the callable: then nothing is registered. Source:
+ * seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: (transfer full): the name of the callable on this worker
+ *
+ * Since: 0.1
+ */
+PtoCallableHandle *
+pto_worker_register_on (PtoWorker *worker, PtoCallable *callable, const int *workers,
+                        gsize n_workers, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
+  g_return_val_if_fail (workers != NULL || n_workers == 0, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return register_callable (worker, callable, workers, n_workers, cancellable, error);
 }
 
 /**
@@ -345,7 +416,7 @@ pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError
         }
       /* This registration is taken back by closing the worker. */
       cancellable = dup_cancellable (self);
-      handle = register_callable (self, kernel, cancellable, error);
+      handle = register_callable (self, kernel, NULL, 0, cancellable, error);
       if (handle == NULL)
         return FALSE;
     }

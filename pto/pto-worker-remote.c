@@ -44,7 +44,8 @@ pto_worker_new_remote (const char *address, GVariant *options, GError **error)
 gboolean
 pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
 {
-  return check_level (worker, error) && pto_worker_add_worker (worker, remote, error);
+  return check_level (worker, error)
+         && pto_worker_add_worker_as (worker, remote, remote->remote->id, error);
 }
 
 /**
@@ -81,7 +82,8 @@ pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
  * listens, roots and interpreter are what it was begun with; `certificates` (`s`) is the directory
  * with ca.pem, cert.pem and key.pem of this end, for `tls:`. `trusted-fabric` (`s`, `ucx`): the
  * network between both ends is trusted, and large tensors go by UCX, which has no keys; who listens
- * has to have been begun with it, too.
+ * has to have been begun with it, too. `id` (`u`): what it is called by submits and in its path,
+ * that no other worker below @worker has; otherwise the lowest that is free.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
  * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.
@@ -101,7 +103,7 @@ pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   child = check_level (worker, error) ? pto_worker_new_remote (address, options, error) : NULL;
-  return child != NULL && pto_worker_add_worker (worker, child, error) ? child : NULL;
+  return child != NULL && pto_worker_add_remote (worker, child, error) ? child : NULL;
 }
 
 /**

@@ -16,6 +16,9 @@
 
 #include <unistd.h>
 
+/* As many of its workers are named by a message. */
+#define IDS_SHOWN 16
+
 void
 pto_worker_make_devices (PtoWorker *self)
 {
@@ -49,7 +52,7 @@ pto_worker_make_devices (PtoWorker *self)
                                       "device-id", device, NULL);
 
       chip->parent = self;
-      chip->id = self->children->len;
+      chip->id = chip->number = self->children->len;
       /* It is below another one, whatever the environment says of chips. */
       pto_worker_choose_machine (chip);
       g_ptr_array_add (self->children, chip);
@@ -236,7 +239,8 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
  * @error: where to say why not
  *
  * Puts a worker below this one. Its id is its place among those below: devices come first, then
- * workers in the order in which they were added.
+ * workers in the order in which they were added. If others were given to some
+ * ([method@Pto.Worker.add_remote_worker]) it is the lowest that nobody has.
  *
  * @child is brought up by [method@Pto.Worker.start] of @worker, in its own process, and is not used
  * in this one any more; callables can be registered on it before that.
@@ -252,11 +256,31 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
 gboolean
 pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
 {
-  gboolean is_new;
-
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (PTO_IS_WORKER (child), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return pto_worker_add_worker_as (worker, child, PTO_WORKER_ID_ANY, error);
+}
+
+/* With the lock. */
+static guint
+find_free_id (PtoWorker *self)
+{
+  guint id = 0;
+  guint number;
+
+  while (pto_worker_find_child (self, id, &number))
+    id++;
+  return id;
+}
+
+gboolean
+pto_worker_add_worker_as (PtoWorker *worker, PtoWorker *child, gint64 id, GError **error)
+{
+  gboolean is_new;
+  gboolean is_taken = FALSE;
+  guint number;
 
   /* Lower levels only, so that nothing is below itself. */
   if (worker->level < 3 || child->level >= worker->level)
@@ -293,16 +317,28 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
 
   g_mutex_lock (&worker->lock);
   is_new = worker->state == PTO_WORKER_STATE_NEW && worker->starting == NULL;
-  if (is_new && worker->children->len + worker->n_sub_workers < PTO_MAX_CHILDREN)
+  if (is_new && id != PTO_WORKER_ID_ANY)
+    is_taken = pto_worker_find_child (worker, (guint) id, &number);
+  if (is_new && !is_taken && worker->children->len + worker->n_sub_workers < PTO_MAX_CHILDREN)
     {
       child->parent = worker;
-      child->id = worker->children->len;
+      child->id = id == PTO_WORKER_ID_ANY ? find_free_id (worker) : (guint) id;
+      child->number = worker->children->len;
       pto_worker_choose_machine (child);
       g_ptr_array_add (worker->children, g_object_ref (child));
     }
   g_mutex_unlock (&worker->lock);
   if (!is_new)
     return refuse (error, PTO_ERROR_BUSY, _ ("the worker above it has started already"), child);
+  if (is_taken)
+    {
+      g_autofree char *path = pto_worker_dup_path (pto_worker_peek_child (worker, number));
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the id %u is that of %s already: each worker has one of its own"),
+                   (guint) id, path);
+      return FALSE;
+    }
   if (child->parent == NULL)
     {
       g_autofree char *why
@@ -318,7 +354,8 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
  * pto_worker_get_n_workers:
  * @worker: a worker
  *
- * Counts the workers below it that are not SUB workers: ids are 0 to this number less 1.
+ * Counts the workers below it that are not SUB workers: ids are 0 to this number less 1, unless
+ * others were given to some ([method@Pto.Worker.get_id]).
  *
  * Thread safety: any thread.
  *
@@ -332,6 +369,59 @@ pto_worker_get_n_workers (PtoWorker *worker)
   g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
 
   return worker->children->len;
+}
+
+PtoWorker *
+pto_worker_peek_child (PtoWorker *self, guint number)
+{
+  return g_ptr_array_index (self->children, number);
+}
+
+gboolean
+pto_worker_find_child (PtoWorker *self, guint id, guint *number)
+{
+  /* Its place, as a rule. */
+  *number = id;
+  if (id < self->children->len && pto_worker_peek_child (self, id)->id == id)
+    return TRUE;
+  for (*number = 0; *number < self->children->len; ++*number)
+    if (pto_worker_peek_child (self, *number)->id == id)
+      return TRUE;
+  return FALSE;
+}
+
+char *
+pto_worker_describe_ids (PtoWorker *self)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < self->children->len && i < IDS_SHOWN; i++)
+    g_string_append_printf (text, "%s%u", i > 0 ? ", " : "", pto_worker_peek_child (self, i)->id);
+  if (self->children->len > IDS_SHOWN)
+    g_string_append (text, ", ...");
+  return g_string_free (text, FALSE);
+}
+
+/**
+ * pto_worker_get_id:
+ * @worker: a worker below another one
+ *
+ * Gives what it is called by a submit on the worker above it, and in its path: its place among the
+ * others unless another one was given to it ([method@Pto.Worker.add_remote_worker]). That of a root
+ * is 0.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a number
+ *
+ * Since: 0.1
+ */
+guint
+pto_worker_get_id (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
+
+  return worker->id;
 }
 
 /**
@@ -351,9 +441,12 @@ pto_worker_get_n_workers (PtoWorker *worker)
 PtoWorker *
 pto_worker_get_child (PtoWorker *worker, guint id)
 {
+  guint number;
+
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
-  return id < worker->children->len ? g_ptr_array_index (worker->children, id) : NULL;
+  return pto_worker_find_child (worker, id, &number) ? g_ptr_array_index (worker->children, number)
+                                                     : NULL;
 }
 
 /**

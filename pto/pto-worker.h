@@ -36,6 +36,8 @@ gboolean pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **er
 PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_n_workers (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
+guint pto_worker_get_id (PtoWorker *worker);
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_get_child (PtoWorker *worker, guint id);
 PTO_AVAILABLE_IN_0_1
 GListModel *pto_worker_get_children (PtoWorker *worker);
@@ -118,6 +120,10 @@ gboolean pto_worker_close_finish (PtoWorker *worker, GAsyncResult *result, GErro
 PTO_AVAILABLE_IN_0_1
 PtoCallableHandle *pto_worker_register (PtoWorker *worker, PtoCallable *callable,
                                         GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+PtoCallableHandle *pto_worker_register_on (PtoWorker *worker, PtoCallable *callable,
+                                           const int *workers, gsize n_workers,
+                                           GCancellable *cancellable, GError **error);
 PTO_AVAILABLE_IN_0_1
 void pto_worker_register_async (PtoWorker *worker, PtoCallable *callable, GCancellable *cancellable,
                                 GAsyncReadyCallback callback, gpointer user_data);

@@ -219,7 +219,7 @@ make_child (struct pto_family *family, uint32_t i)
     snprintf (child->path, sizeof child->path, "%s/sub%u", family->config.path, child->number);
   else
     snprintf (child->path, sizeof child->path, "%s/L%u/%u", family->config.path, config->level,
-              child->number);
+              config->id_plus_1 != 0 ? config->id_plus_1 - 1 : child->number);
   pto_child_init (child);
   body->family = family;
   body->child = child;

@@ -167,6 +167,12 @@ report_refusal (const struct pto_level *level, const struct pto_control *control
                          control->failure.text);
 }
 
+bool
+pto_level_is_gone (const struct pto_level *level, uint32_t child)
+{
+  return pto_child_is_gone (&level->family.children[child]);
+}
+
 void
 pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
                        struct pto_level_targets *targets)

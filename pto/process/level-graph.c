@@ -40,6 +40,12 @@ pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph)
   return pto_capture_begin (&level->machine.engine, &level->capture);
 }
 
+const struct pto_member *
+pto_level_graph_members (const struct pto_level_task *task)
+{
+  return pto_level_task_members (task);
+}
+
 /* --- launching --- */
 
 /* What a launch asks of the level that it is for. */

@@ -109,6 +109,9 @@ bool pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph);
 bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
                        const struct pto_plan_given *given, uint32_t n, const uint32_t *kernels);
 
+/* Of a task in the storage of a graph. */
+const struct pto_member *pto_level_graph_members (const struct pto_level_task *task);
+
 /* --- any thread --- */
 
 /* The run that is under way is not wanted any more. Returns at once; the run does within 100 ms,
@@ -147,4 +150,6 @@ enum pto_status pto_level_renew (struct pto_level *level, const struct pto_level
                                  struct pto_report *report);
 /* Tasks of the run that are done, and signs of life of children: grows as long as it gets on. */
 uint64_t pto_level_progress (const struct pto_level *level);
+/* Is that child, by its index, gone for good? A hint: it may be so just after that. */
+bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
 uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

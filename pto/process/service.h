@@ -112,9 +112,10 @@ struct pto_server
 struct pto_child_config
 {
   enum pto_child_kind kind;
-  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
-  bool thread;    /* a thread of this process instead of a process */
-  bool far;       /* what it runs shares no memory with us: it keeps copies (writes.h) */
+  uint32_t level;     /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  uint32_t id_plus_1; /* NEXT: what it is called, if not by its number among its kind; or 0 */
+  bool thread;        /* a thread of this process instead of a process */
+  bool far;           /* what it runs shares no memory with us: it keeps copies (writes.h) */
   /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
    * as well. In a process child all of it is the copy that the fork made. */
   struct pto_server server;
@@ -139,11 +140,6 @@ struct pto_member
 struct pto_level_task
 {
   bool failed;           /* the pool's: by itself, one of its members has. W, R: carrier */
-  bool lost;             /* likewise: one was, and when all have ended it is run once more */
-  bool anew;             /* likewise: now they have */
-  bool idempotent;       /* to run it once more does no harm */
-  uint16_t n_lost;       /* likewise: so often it was lost, and not over with that ... */
-  uint32_t n_ended;      /* ... and so many members have ended since */
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
   /* Where it was submitted, "x.c:12" in two; NULL: that is not known. It stays. */

@@ -457,6 +457,31 @@ const tests = {
         }
     },
 
+    // For some workers only: by their ids, or themselves.
+    targets() {
+        const library = GLib.getenv('PTO_TEST_SUB_FUNCTIONS');
+        const host = new Pto.Worker({level: 3, n_sub_workers: 3});
+        const add = Pto.ImportedFunction.new_for_symbol(Pto.CallableKind.SUB, `${library}:throw_group`);
+        const handle = host.register(add, null, {workers: [1, 2]});
+        equal(host.register_on(add, [2]).equal(handle), true, 'the handle of one that is registered again');
+        refused(() => host.run(orch => orch.submit_sub(handle, [], {worker: 0})), GLib.Error, 'is not registered on worker 0 of L3/0, but on 1, 2');
+        refused(() => host.run(orch => orch.submit_sub(handle, [])), GLib.Error, 'on L3/0/sub1 failed');
+        refused(() => host.run(orch => orch.submit_sub(handle, [], {worker: 2})), GLib.Error, 'on L3/0/sub2 failed');
+        refused(() => host.register(add, {workers: [3]}), Pto.Error, 'L3/0 has no SUB worker 3');
+        refused(() => host.register(add, {workers: []}), TypeError, 'would register it nowhere');
+        refused(() => host.register(add, {workers: ['one']}), TypeError, 'is not an integer');
+        refused(() => host.register(add, {worker: 1}), TypeError, 'there is no option worker');
+        host.close();
+
+        const above = new Pto.Worker({level: 4}), below = [0, 1].map(() => new Pto.Worker({level: 3}));
+        below.forEach(worker => above.add_worker(worker));
+        const run = Pto.ImportedFunction.new_for_symbol(Pto.CallableKind.ORCHESTRATION, `${library}:throw_group`);
+        const own = above.register(run, {workers: [below[1]]});
+        refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: 0})), Pto.Error, 'is not registered on worker 0 of L4/0, but on 1');
+        refused(() => above.register(run, {workers: host}), TypeError, 'L3/0 is not below L4/0');
+        above.close();
+    },
+
     // Where a task was submitted that fails.
     place() {
         const library = GLib.getenv('PTO_TEST_SUB_FUNCTIONS');

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
 READ, WRITE = 1, 2
-PROTOCOL = 6
+PROTOCOL = 7
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
 
@@ -286,7 +286,7 @@ class RemotePeer(unittest.TestCase):
         for descriptor in b"", b"PTO1", b"PTO1" + b"\0" * 8, b"PTO1" + os.urandom(60), b"PTO1\1\1\1\0\1\0\0\0\4\0\0\0\40\0\0\0" + digest:
             for sources in b"", b"\0\0\0\0", b"\1\0\0\0\3\0\0\0abc":
                 with self.subTest(descriptor=descriptor[:20], sources=sources):
-                    answer = peer.call("Register", "(ayayayb)", hashlib.sha256(descriptor).digest(), descriptor, sources, False)
+                    answer = peer.call("Register", "(ayayaybau)", hashlib.sha256(descriptor).digest(), descriptor, sources, False, [])
                     self.assertIsInstance(answer, str)
         # What was not registered is not committed, and not in the way of anything.
         self.assertRegex(peer.call("Commit", "(aay)", [digest]), f"nothing with the digest {digest.hex()} is registered on L4/0/L3/5")
@@ -312,7 +312,7 @@ class RemotePeer(unittest.TestCase):
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
                     peer.blob("Begin", "(ata(tt))", [1], [(1, 8), (2, 4096)]), peer.put(1, 0, eight, reply=True),
                     peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
-                    peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True),
+                    peer.blob("Register", "(ayayaybau)", eight * 4, eight, eight, True, [dice.randrange(1 << 32)]),
                     peer.blob("Commit", "(aay)", [eight * 4]), peer.blob("Unregister", "(ay)", eight * 4), peer.blob("Progress"), peer.blob("Cancel")]))
                 for _ in range(dice.randrange(3)):
                     data[dice.randrange(16, len(data))] ^= 1 << dice.randrange(8)

@@ -30,7 +30,7 @@ import_any (PtoCallableKind kind, const char *path, gpointer data, GError **erro
 }
 
 static GPtrArray *
-list_nothing (gpointer data)
+list_nothing (gpointer data, guint index)
 {
   return g_ptr_array_new ();
 }
@@ -48,7 +48,7 @@ ask (Peer *peer, enum pto_request request, const PtoRegistration *registration)
 {
   static const struct pto_call_config config;
   g_autoptr (GBytes) packed
-      = pto_child_pack_registration (registration->descriptor, registration->sources);
+      = pto_child_pack_registration (registration->descriptor, registration->sources, FALSE);
   struct pto_call call = {
     .request = request, .digest = registration->digest, .config = &config, .mailbox = peer->mailbox
   };

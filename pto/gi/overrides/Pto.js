@@ -7,7 +7,7 @@
 const {Gio, GLib, GObject} = imports.gi;
 const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
 const {takeGraphs} = imports.overrides.PtoGraphs;
-const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
+const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties, takeTargets} = imports.overrides.PtoRuns;
 const {N_, _, shown} = imports.overrides.PtoText;
 
 const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ClusterFile', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction',
@@ -279,6 +279,7 @@ const optional = {
     'Worker.capture': [1, null, null, null],
     'Worker.capture_callable': [1, null, null, null],
     'Worker.register': [1, null],
+    'Worker.register_on': [2, null],
     'Worker.register_async': [1, null],
     'Worker.run': [1, null, null, null],
     'Worker.run_async': [1, null, null, null],
@@ -637,6 +638,7 @@ function _init() {
     takeTags(Pto);
     takeGraphs(Pto);
     takeCallables(Pto);
+    takeTargets(Pto);
     takeData(Pto, plain);
     takeProperties(Pto);
     for (const name of types)

@@ -140,11 +140,11 @@ async def _await_close(worker):
     return await _awaits.await_alone(None, worker.close)
 
 
-async def _await_registration(worker, what, cancellable, idempotent):
+async def _await_registration(worker, what, cancellable, workers):
     if _functions.is_inside(worker):
-        return worker.register(what, cancellable, idempotent=idempotent)  # which may need this thread
-    register = functools.partial(worker.register, idempotent=idempotent)
-    return await _awaits.await_alone(cancellable, register, what, cancellable, undo=worker.unregister)
+        return worker.register(what, cancellable, workers=workers)  # which may need this thread
+    return await _awaits.await_alone(cancellable, functools.partial(worker.register, workers=workers), what, cancellable,
+                                     undo=worker.unregister)
 
 
 def _fork(*_):
@@ -251,16 +251,17 @@ class Worker(Pto.Worker):
     def add_remote_worker(self, address: str, *, devices: int = 0, sub_workers: int = 0, platform: str | None = None,
                           roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None,
                           certificates: _Path | None = None, launcher: Iterable[str] = (), shell: bool = False,
-                          trusted_fabric: str | None = None) -> Worker:
+                          trusted_fabric: str | None = None, id: int | None = None) -> Worker:
         """Puts a worker of level 3 below this one that shares no memory: "local:", "ssh://host", "srun://host" or
         "mpirun://host"; "name://host" with the words of a launcher, of which "%h" is the host (shell: one there reads the rest);
         or where pto-remote listens, "tls://host:port" with the directory of certificates, or "unix:/path". Functions are imported
         there from the directories in roots, of who listens from those that it was begun with. Register on the worker that this
         gives what they submit: they find it by worker.lookup(name). trusted_fabric="ucx": large tensors go by UCX, which
-        knows nobody; who began pto-remote there has to say so, too."""
+        knows nobody; who began pto-remote there has to say so, too. id: what it is called by submits and in its path, otherwise
+        the lowest number that is free."""
         return Pto.Worker.add_remote_worker(self, address, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            certificates, address, launcher, shell, trusted_fabric))
+            certificates, address, launcher, shell, trusted_fabric, None if id is None else _checks.integer(id, "id")))
 
     def add_cluster(self, file: _Path | ClusterFile) -> list[Worker]:
         """Puts all remote workers of a cluster file below this one, and gives them, in its order: register on them what they
@@ -269,7 +270,7 @@ class Worker(Pto.Worker):
             file = Pto.ClusterFile.new(os.fspath(file))
         before = self.get_n_workers()
         Pto.Worker.add_cluster(self, file)
-        return [self.get_child(i) for i in range(before, self.get_n_workers())]
+        return list(self.get_children())[before:]
 
     def start_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
@@ -284,36 +285,49 @@ class Worker(Pto.Worker):
         return Pto.Worker.close_async(self, lambda worker, result, *_: callback(worker, result))
 
     @staticmethod
-    def _callable(what, idempotent=None):
+    def _callable(what):
+        if isinstance(what, Pto.Callable):
+            return what
         if isinstance(what, SubWorkerFunction):
-            made = what.callable()
-        elif isinstance(what, Pto.Callable):
-            made = what
-        else:
-            made = Callable.function(what)
-            made.set_import_path(_functions.import_path(what))
-        if idempotent is not None:
-            made.set_idempotent(idempotent)
+            return what.callable()
+        made = Callable.function(what)
+        made.set_import_path(_functions.import_path(what))
         return made
 
+    def _ids(self, workers):
+        ids = []
+        for worker in [workers] if isinstance(workers, (int, Pto.Worker)) else workers:
+            if isinstance(worker, Pto.Worker) and worker not in list(self.get_children()):
+                raise ValueError(_("{worker} is not below {above}: workers= names some that are").format(
+                    worker=worker.dup_path(), above=self.dup_path()))
+            ids.append(worker.get_id() if isinstance(worker, Pto.Worker) else _checks.integer(worker, "workers"))
+        if not ids:
+            raise ValueError(_("workers=[] would register it nowhere: leave workers= out for all"))
+        return ids
+
     def register_async(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None,
-                       callback: _Callback | None = None, *, idempotent: bool | None = None) -> _Async[CallableHandle]:
-        """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C."""
+                       callback: _Callback | None = None, *, workers: Iterable[int | Worker] | None = None) -> _Async[CallableHandle]:
+        """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C: on all
+        workers."""
         if callback is None:
-            return _await_registration(self, what, cancellable or Gio.Cancellable(), idempotent)
-        return Pto.Worker.register_async(self, self._callable(what, idempotent), cancellable,
+            return _await_registration(self, what, cancellable or Gio.Cancellable(), workers)
+        if workers is not None:
+            raise TypeError(_("workers= and a callback do not go together: await register_async(what, workers=...)"))
+        return Pto.Worker.register_async(self, self._callable(what), cancellable,
                                          lambda worker, result, *_: callback(worker, result))
 
     def register(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None, *,
-                 idempotent: bool | None = None) -> CallableHandle:
-        """Makes something known to the worker and all below it, so that tasks can run it: a callable, or a function.
-        idempotent=True: to run a task of it more than once does no harm, so one that is lost with its worker is run again."""
+                 workers: Iterable[int | Worker] | None = None) -> CallableHandle:
+        """Makes something known to the worker and all below it, so that tasks can run it: a callable, or a function. workers:
+        only to those of them, by their ids or themselves, and tasks of it go to nobody else."""
         if self.get_level() > 2:  # children are told by the thread of the run
             _functions.check_outside(self, _NO_REGISTRATION_ON_THREAD, on_other_thread=True)
-        what = self._callable(what, idempotent)
+        what = self._callable(what)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
-            return Pto.Worker.register(self, what, cancellable)
+            if workers is None:
+                return Pto.Worker.register(self, what, cancellable)
+            return Pto.Worker.register_on(self, what, self._ids(workers), cancellable)
 
     def set_parameter(self, name: str, value: str | float | Sequence[float]) -> bool:
         """Numbers, switches and texts; one of rings may be four numbers, one for each."""

@@ -20,7 +20,7 @@ Pto = get_introspection_module("Pto")
 _roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
 
 
-def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric):
+def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_):
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
     if python is None and roots:
         python = sys.executable if address == "local:" else "python3"
@@ -33,6 +33,8 @@ def options(devices, sub_workers, platform, roots, python, program, certificates
                                ("trusted-fabric", "s", fabric)):
         if value:
             values[name] = GLib.Variant(type_, value)
+    if id_ is not None:
+        values["id"] = GLib.Variant("u", id_)
     return GLib.Variant("a{sv}", values)
 
 

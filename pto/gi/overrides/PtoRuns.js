@@ -200,7 +200,7 @@ function takeProperties(Pto) {
 }
 
 // What is wanted in place of a function, by what takes it. Asked when GJS has refused it.
-var isCallableWanted = /^(register|register_async|submit|submit_mixed|submit_group|submit_group_members|add_task|add_mixed|add_group|add_reduction_kernel|predict|add_time)$/;
+var isCallableWanted = /^(register|register_on|register_async|submit|submit_mixed|submit_group|submit_group_members|add_task|add_mixed|add_group|add_reduction_kernel|predict|add_time)$/;
 var isHandleWanted = /^(submit_sub|submit_sub_group|submit_next_level|submit_next_level_group|unregister|run_callable|run_callable_async)$/;
 
 function insteadOf(method) {
@@ -211,6 +211,28 @@ function insteadOf(method) {
         return _('a function is no callable: Pto.OrchestrationFunction.new(name, function) makes one for workers of level 3 and up, ' +
             'Pto.SubFunction.new(name, function) one for SUB workers, Pto.Callable.kernel(path) a kernel');
     return _('a function is no kernel: Pto.Callable.kernel(path) makes one');
+}
+
+// register(callable, {workers: [0, remote]}): only those of the workers below it, by their ids or themselves.
+function takeTargets(Pto) {
+    const where = Pto.Worker.prototype, {register} = where;
+    where.register = function (callable, ...rest) {
+        const {workers} = takeOptions('Pto.Worker.register', rest, ['workers']);
+        if (workers === undefined || workers === null)
+            return register.call(this, callable, ...rest);
+        const below = this.get_children(), ids = [workers].flat().map(worker => {
+            if (!(worker instanceof Pto.Worker))
+                return worker;
+            for (let i = 0; i < below.get_n_items(); i++) {
+                if (below.get_item(i) === worker)
+                    return worker.get_id();
+            }
+            throw new TypeError(_('Pto.Worker.register: %s is not below %s: workers names some that are', worker.dup_path(), this.dup_path()));
+        });
+        if (ids.length === 0)
+            throw new TypeError(_('Pto.Worker.register: an empty list of workers would register it nowhere: leave workers out for all'));
+        return this.register_on(callable, ids, ...rest);
+    };
 }
 
 function takeCallables(Pto) {

@@ -116,3 +116,22 @@ def add_in_place(orch, args, config):
 def copy(orch, args, config):
     """x, y"""
     args[1][:] = args[0]
+
+
+def which_sub(args):
+    args[0][0] = os.getpid()
+
+
+def which_below(orch, args, config):
+    """found: who runs it if nobody is named, and if the second is; 1 if the first is refused."""
+    handle, found = orch.worker.lookup("which_sub"), args.get_tensor(0)
+    for i, worker in enumerate((-1, 1)):
+        orch.submit_sub(handle, [found.view([1], [i]).write_existing()], worker=worker)
+    try:
+        orch.submit_sub(handle, [found.view([1], [2]).write_existing()], worker=0)
+    except Exception as error:
+        args[0][2] = "is not registered on worker 0 of L4/0/L3/0, but on 1" in str(error)
+
+
+def own_path(orch, args, config):
+    args[0][0] = int(orch.worker.dup_path().rpartition("/")[2])
