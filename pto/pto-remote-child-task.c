@@ -296,7 +296,15 @@ typedef struct
   GArray *pieces;              /* NULL: it is not sent */
   struct pto_failure *failure; /* NULL: it has not failed */
   guint32 status;
+  guint64 began, ended; /* as trace stamps count; 0: it did not run */
 } Task;
+
+/* A message and its reply, by both clocks of this side. */
+typedef struct
+{
+  guint64 ns;
+  guint64 ticks;
+} Moment;
 
 static void
 fail_task (Task *task, GError *error)
@@ -343,6 +351,12 @@ pack_tensor (GByteArray *bytes, const struct pto_continuous_tensor *tensor, cons
   G_STATIC_ASSERT (G_N_ELEMENTS (to.shape) == G_N_ELEMENTS (tensor->shapes));
   memcpy (to.shape, tensor->shapes, sizeof to.shape);
   pto_remote_pack (bytes, &to, sizeof to);
+}
+
+static Moment
+get_moment (void)
+{
+  return (Moment){ pto_remote_get_time (), pto_call_ticks () };
 }
 
 static void
@@ -424,7 +438,8 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, const Task *tasks
       pto_remote_pack (bytes, &to, sizeof to);
     }
   for (guint i = 0; i < n; i++)
-    pack_task (self, bytes, &tasks[i], id, are_put);
+    pack_task (self, bytes, &tasks[i], call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task,
+               are_put);
   return pto_remote_child_call (
       self, call, "Run",
       g_variant_new ("(@ay)", pto_remote_take_bytes (g_byte_array_free_to_bytes (bytes))), "(ay)",
@@ -553,7 +568,8 @@ read_text (PtoRemoteReader *reader, guint32 bytes)
 
 /* What has become of one. */
 static void
-take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, guint64 *busy)
+take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, const Moment *sent,
+           gdouble ticks_per_ns, gdouble lead, guint64 *busy)
 {
   PtoRemoteDone done;
   g_autofree char *domain = NULL;
@@ -565,7 +581,9 @@ take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, guint64 *b
   domain = read_text (reader, done.domain_bytes);
   text = read_text (reader, done.text_bytes);
   detail = pto_remote_read (reader, done.detail_bytes, 1);
-  *busy += done.busy;
+  *busy += done.ended - MIN (done.began, done.ended);
+  task->began = sent->ticks + (guint64) (((gdouble) done.began + lead) * ticks_per_ns);
+  task->ended = sent->ticks + (guint64) (((gdouble) done.ended + lead) * ticks_per_ns);
   if (reader->is_bad)
     g_set_error_literal (&error, PTO_ERROR, PTO_ERROR_INTERNAL,
                          _ ("the remote worker has not said what became of a task"));
@@ -585,25 +603,30 @@ take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, guint64 *b
 
 /* Gives how many have begun: the others were recalled. */
 static guint
-take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, GVariant *reply,
-               guint64 *busy)
+take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Moment *sent,
+               GVariant *reply, guint64 *busy)
 {
   g_autoptr (GVariant) bytes = g_variant_get_child_value (reply, 0);
   PtoRemoteReader reader = { 0 };
-  guint64 n_done;
+  PtoRemoteDoneHead head;
+  Moment now = get_moment ();
+  gdouble spent = MAX ((gdouble) (now.ns - sent->ns), 1);
+  /* The other clock has counted so much of it; half of the rest was the way there. */
+  gdouble lead;
+  guint n_done;
 
   reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
-  pto_remote_read_one (&reader, &n_done);
+  pto_remote_read_one (&reader, &head);
+  lead = MAX ((spent - (gdouble) head.ns) / 2, 0);
   /* One that was not recalled has begun, and one that was has not, whatever is said of it. */
-  if (n_done == 0)
-    n_done = n;
-  n_done = MIN (MIN (n_done, n), kept);
+  n_done = MIN (head.n_tasks > 0 ? (guint) MIN (head.n_tasks, n) : n, kept);
   for (guint i = 0; i < n; i++)
     if (i < n_done)
-      take_done (self, &tasks[i], &reader, busy);
+      take_done (self, &tasks[i], &reader, sent, (gdouble) (now.ticks - sent->ticks) / spent, lead,
+                 busy);
     else
       forget_pieces (self, tasks[i].pieces, TRUE);
-  return (guint) n_done;
+  return n_done;
 }
 
 /* In one message; gives how many of them have come to something. When the other end had no room,
@@ -616,6 +639,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   g_autoptr (GError) refused = NULL;
   g_autoptr (GVariant) reply = NULL;
   PtoRemoteBatch batch = { .n = n, .kept = G_MAXUINT };
+  Moment sent = get_moment ();
   gboolean is_full;
 
   for (guint i = 0; i < n; i++)
@@ -626,7 +650,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   self->batch = NULL;
   if (reply != NULL)
     {
-      guint n_done = take_all_done (self, tasks, n, batch.kept, reply, busy);
+      guint n_done = take_all_done (self, tasks, n, batch.kept, &sent, reply, busy);
 
       /* It may have said so by its reply first. */
       if (n_done < n)
@@ -780,6 +804,11 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
       g_clear_pointer (&task->pieces, g_array_unref);
       g_clear_pointer (&task->failure, g_free);
     }
+  /* Where its parcels were, which nobody needs any more. */
+  if (record != 0 && call->request != PTO_REQUEST_TASK)
+    for (guint i = 0; i < tasks->len; i++)
+      pto_call_tell_stamps (call, i, g_array_index (tasks, Task, i).began,
+                            g_array_index (tasks, Task, i).ended);
   pto_call_tell_tasks (call, failed, busy);
   return status;
 }

@@ -9,7 +9,7 @@
  *
  *     Run:    head, dropped (guint64), begun (block), and for each task: task, configuration, cut,
  *             pieces, each with its spans, each with its contents, tensors, scalars, their kinds
- *     reply:  how many (guint64), and for each of these tasks: done, domain, text, detail, and, if
+ *     reply:  head, and for each of these tasks: done, domain, text, detail, and, if
  * has_written, the contents of all pieces that are written
  *
  * A reader believes nothing: whatever does not fit in what came makes it bad, and it gives zeros
@@ -68,7 +68,13 @@ typedef struct
 
 typedef struct
 {
-  guint64 busy;   /* ns that it took */
+  guint64 n_tasks; /* the first ones of those of Run; the others were recalled */
+  guint64 ns;      /* from when the message was begun with, until the reply was ready */
+} PtoRemoteDoneHead;
+
+typedef struct
+{
+  guint64 began, ended; /* ns from when the message was begun with */
   guint32 status; /* 0, or what follows says what went wrong */
   gint32 code;
   guint32 domain_bytes, text_bytes, detail_bytes;

@@ -329,9 +329,9 @@ take_task (PtoRemoteSession *session, PtoRemoteReader *reader, Task *task, GErro
 /* What has become of it, for the other end; written: how many bytes of contents the reply has. */
 static void
 pack_done (GByteArray *reply, const Task *task, guint32 status, const struct pto_failure *failure,
-           guint64 busy, guint64 *written)
+           guint64 began, guint64 ended, guint64 *written)
 {
-  PtoRemoteDone done = { .busy = busy, .status = status };
+  PtoRemoteDone done = { .began = began, .ended = ended, .status = status };
   guint64 bytes = 0;
 
   for (guint i = 0; status == 0 && i < task->head.n_pieces; i++)
@@ -361,11 +361,11 @@ pack_done (GByteArray *reply, const Task *task, guint32 status, const struct pto
 /* One after the other, each with its memory as it was sent: they do not depend on each other, but
  * may write what another one reads. */
 static void
-run_one (PtoRemoteSession *session, Task *task, gboolean is_first, GByteArray *reply,
+run_one (PtoRemoteSession *session, Task *task, gboolean is_first, guint64 since, GByteArray *reply,
          guint64 *written)
 {
   struct pto_failure *failure = session->failure;
-  guint64 begin = pto_remote_get_time ();
+  guint64 began = pto_remote_get_time () - since;
   guint32 status;
 
   /* The first one knows by itself. */
@@ -376,7 +376,7 @@ run_one (PtoRemoteSession *session, Task *task, gboolean is_first, GByteArray *r
     }
   else
     status = pto_remote_session_serve_call (session, &task->call, failure);
-  pack_done (reply, task, status, failure, pto_remote_get_time () - begin, written);
+  pack_done (reply, task, status, failure, began, pto_remote_get_time () - since, written);
 }
 
 /* The blocks that it needs, and its head. */
@@ -422,14 +422,15 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
   PtoRemoteRunHead head;
   GByteArray *reply;
   Task task = { 0 };
+  PtoRemoteDoneHead done = { 0 };
+  guint64 since = pto_remote_get_time ();
   guint64 written = 0;
-  guint64 n_done = 0;
   gboolean ok;
 
   reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
   ok = begin_run (session, &reader, &head, error);
   reply = g_byte_array_sized_new (256);
-  pto_remote_pack (reply, &n_done, sizeof n_done);
+  pto_remote_pack (reply, &done, sizeof done);
   for (guint i = 0; ok && i < head.n_tasks && may_begin (session, i); i++)
     {
       ok = take_task (session, &reader, &task, error);
@@ -437,10 +438,11 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
         break;
       task.call.mailbox = session->mailbox;
       pto_call_mailbox_set_record (session->mailbox, head.record, task.head.id);
-      run_one (session, &task, i == 0, reply, &written);
-      n_done++;
+      run_one (session, &task, i == 0, since, reply, &written);
+      done.n_tasks++;
     }
-  memcpy (reply->data, &n_done, sizeof n_done);
+  done.ns = pto_remote_get_time () - since;
+  memcpy (reply->data, &done, sizeof done);
   g_free (task.pieces);
   g_free (task.tensors);
   if (ok)

@@ -193,6 +193,16 @@ pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
   *ended = pto_mailbox_of (link)->ended;
 }
 
+void
+pto_link_task_stamps (const struct pto_link *link, uint32_t number, uint64_t *began,
+                      uint64_t *ended)
+{
+  const uint64_t (*stamps)[2] = (const uint64_t (*)[2]) (const void *) pto_mailbox_of (link)->body;
+
+  *began = stamps[number][0];
+  *ended = stamps[number][1];
+}
+
 uint32_t
 pto_link_beat (const struct pto_link *link)
 {
@@ -278,6 +288,7 @@ pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *o
     return false;
   *one = *all;
   one->request = PTO_REQUEST_TASK;
+  one->task = parcel->task;
   one->digest = parcel->digest;
   one->config = (const struct pto_call_config *) (parcel + 1);
   blob = (const uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7));
@@ -306,6 +317,21 @@ pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy)
 {
   all->mailbox->failed = failed;
   all->mailbox->busy = busy;
+}
+
+void
+pto_call_tell_stamps (const struct pto_call *all, uint32_t number, uint64_t began, uint64_t ended)
+{
+  uint64_t (*stamps)[2] = (uint64_t (*)[2]) (void *) all->mailbox->body;
+
+  stamps[number][0] = began;
+  stamps[number][1] = ended;
+}
+
+uint64_t
+pto_call_ticks (void)
+{
+  return pto_ticks ();
 }
 
 uint32_t

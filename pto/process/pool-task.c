@@ -208,6 +208,7 @@ write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *s
   struct pto_parcel *parcel = (struct pto_parcel *) to;
   struct pto_call_config *config = (struct pto_call_config *) (parcel + 1);
 
+  parcel->task = slot->id;
   parcel->config_bytes = task->config_bytes;
   parcel->blob_bytes = blob_bytes (task);
   parcel->bytes = (uint32_t) pto_parcel_size (parcel->config_bytes, parcel->blob_bytes);
@@ -245,7 +246,8 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
       return;
     }
   write_parcel (pool, body, first);
-  *letter = (struct pto_letter){ .request = PTO_REQUEST_TASKS, .bytes = bytes };
+  *letter
+      = (struct pto_letter){ .request = PTO_REQUEST_TASKS, .bytes = bytes, .record = pool->record };
 }
 
 /* --- what it writes --- */
@@ -276,15 +278,22 @@ pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
 
 /* --- records; apart, so that runs that are not recorded pay for a test --- */
 
+static void
+record_dispatch (struct pto_pool *pool, const struct pto_station *station,
+                 const struct pto_slot *slot)
+{
+  if (pto_trace_has (pool->dispatches, PTO_TRACE_LEVEL_SCHEDULE))
+    pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted, slot->id,
+                   station->child->index, station->endpoint.member);
+}
+
 void
 pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
 {
   if (station->endpoint.running->queue != PTO_QUEUE_LINE)
     pto_observe_begin (pool->engine, station->endpoint.running);
   station->posted = pto_engine_stamp (pool->engine);
-  if (pto_trace_has (pool->dispatches, PTO_TRACE_LEVEL_SCHEDULE))
-    pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted,
-                   station->endpoint.running->id, station->child->index, station->endpoint.member);
+  record_dispatch (pool, station, station->endpoint.running);
 }
 
 /* A child says when it began and ended; between post and now it was, whatever it says. */
@@ -296,23 +305,58 @@ stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint
   return ticks < pool->engine->tick_base || stamp < least ? least : stamp > most ? most : stamp;
 }
 
+/* Gives its end. */
+static uint64_t
+record_run (struct pto_pool *pool, const struct pto_station *station, const struct pto_slot *slot,
+            uint64_t began, uint64_t ended)
+{
+  struct pto_trace_buffer *buffer = &pool->runs[station->child->index];
+
+  if (pto_trace_has (buffer, PTO_TRACE_LEVEL_SCHEDULE))
+    pto_trace_add (buffer, PTO_TRACE_ACK, began, slot->id, station->child->index,
+                   station->endpoint.member);
+  pto_trace_add (buffer, PTO_TRACE_RUN, began, slot->id, station->child->index, ended);
+  return ended;
+}
+
+/* Several, one after the other, as the child says. Of those that are lost with it nobody knows
+ * which has begun. That they were dispatched is said now, for some may have been given back. */
+static void
+record_several (struct pto_pool *pool, struct pto_station *station, bool answered, uint64_t now)
+{
+  uint64_t least = station->posted;
+  uint64_t began, ended;
+
+  for (uint32_t i = 0; i <= station->n_others; i++)
+    {
+      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+
+      if (i > 0)
+        record_dispatch (pool, station, slot);
+      if (!answered)
+        continue;
+      pto_link_task_stamps (&station->child->link, i, &began, &ended);
+      began = stamp_between (pool, began, least, now);
+      least = record_run (pool, station, slot, began, stamp_between (pool, ended, began, now));
+    }
+}
+
 void
 pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered)
 {
   const struct pto_child *child = station->child;
-  pto_task_id task = station->endpoint.running->id;
-  struct pto_trace_buffer *buffer = &pool->runs[child->index];
   uint64_t now = pto_engine_stamp (pool->engine);
   uint64_t began, ended;
 
-  if (!answered && !pto_link_is_taken (&child->link))
-    return;
-  pto_link_stamps (&child->link, &began, &ended);
-  began = stamp_between (pool, began, station->posted, now);
-  ended = answered ? stamp_between (pool, ended, began, now) : now;
-  if (pto_trace_has (buffer, PTO_TRACE_LEVEL_SCHEDULE))
-    pto_trace_add (buffer, PTO_TRACE_ACK, began, task, child->index, station->endpoint.member);
-  pto_trace_add (buffer, PTO_TRACE_RUN, began, task, child->index, ended);
+  if (station->n_others > 0)
+    record_several (pool, station, answered, now);
+  else if (answered || pto_link_is_taken (&child->link))
+    {
+      pto_link_stamps (&child->link, &began, &ended);
+      began = stamp_between (pool, began, station->posted, now);
+      ended = answered ? stamp_between (pool, ended, began, now) : now;
+      record_run (pool, station, station->endpoint.running, began, ended);
+    }
 }
 
 /* --- failures --- */

@@ -124,14 +124,13 @@ end_member (struct pto_pool *pool, struct pto_station *station, bool failed)
     }
 }
 
-/* How many tasks, besides the first, the child may be given with it. What is recorded or grouped
- * goes alone: each of them has a begin and an end here. */
+/* How many tasks, besides the first, the child may be given with it. */
 static uint32_t
 how_many_more (const struct pto_pool *pool, const struct pto_station *station)
 {
   uint64_t n;
 
-  if (!station->child->far || pool->record != 0 || station->each_ns == 0)
+  if (!station->child->far || station->each_ns == 0)
     return 0;
   n = (station->way_ns > TOGETHER_NS ? station->way_ns : TOGETHER_NS) / station->each_ns;
   return n > PTO_TOGETHER_MAX ? PTO_TOGETHER_MAX - 1 : n > 0 ? (uint32_t) n - 1 : 0;

@@ -51,6 +51,7 @@ struct pto_call
   const uint8_t *digest;                /* PTO_DIGEST_BYTES */
   struct pto_args_view args;            /* TASK; zero-copy */
   const uint8_t *kinds;                 /* TASK; of each scalar, the object layer's; or NULL */
+  uint64_t task;                        /* of TASKS, recorded: its id */
   const uint8_t *body;                  /* REGISTER */
   uint64_t bytes;
   /* For the functions below. */
@@ -68,6 +69,12 @@ void pto_call_keep_tasks (const struct pto_call *all, uint32_t n);
 /* And before it is answered: which have failed, a bit each; failure is that of the first, and the
  * status one of a failure if there is any. busy: the ns that they took where they ran. */
 void pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy);
+/* Of TASKS that are recorded, when nothing of the body is needed any more: pto_call_ticks() of the
+ * begin and end of that one. */
+void pto_call_tell_stamps (const struct pto_call *all, uint32_t number, uint64_t began,
+                           uint64_t ended);
+/* As trace stamps count. Any thread. */
+uint64_t pto_call_ticks (void);
 
 /* Is the request not wanted any more? Any thread of the child. */
 bool pto_call_is_cancelled (const struct pto_call *call);

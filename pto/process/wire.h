@@ -130,13 +130,14 @@ void pto_wire_config_set_filter (struct pto_call_config *config, const char *fil
  * blob with what its scalars were; each of the three begins at a multiple of 8. */
 struct pto_parcel
 {
+  uint64_t task;  /* recorded: its id */
   uint32_t bytes; /* all of it; a multiple of 8 */
   uint32_t config_bytes;
   uint32_t blob_bytes;
   uint32_t reserved;
   uint8_t digest[PTO_DIGEST_BYTES];
 };
-_Static_assert(sizeof (struct pto_parcel) == 48, "what follows is aligned");
+_Static_assert(sizeof (struct pto_parcel) == 56, "what follows is aligned");
 
 static inline uint64_t
 pto_parcel_size (uint64_t config_bytes, uint64_t blob_bytes)

@@ -31,13 +31,13 @@ def meddle(message):
     if body is None or body.get_type_string() != "(ay)":
         return
     data = bytes(body.unpack()[0])
-    head = list(struct.unpack_from("<QIi4I", data, 8)) if len(data) >= 40 else [0] * 7
-    if head[5] == 0:
+    head = list(struct.unpack_from("<2QIi4I", data, 16)) if len(data) >= 56 else [0] * 8
+    if head[6] == 0:
         return
-    at = 40 + sum(size + -size % 8 for size in head[3:5])
+    at = 56 + sum(size + -size % 8 for size in head[4:6])
     detail = exception("remote_steps.Unwilling", "both", [exception("remote_steps.Unwilling", "one")]).get_data_as_bytes().get_data()
-    head[5] = len(detail)
-    message.set_body(GLib.Variant("(ay)", (data[:8] + struct.pack("<QIi4I", *head) + data[40:at] + detail + bytes(-len(detail) % 8),)))
+    head[6] = len(detail)
+    message.set_body(GLib.Variant("(ay)", (data[:16] + struct.pack("<2QIi4I", *head) + data[56:at] + detail + bytes(-len(detail) % 8),)))
 
 
 with subprocess.Popen([program, *sys.argv[3:]], stdout=subprocess.PIPE) as process:

@@ -48,11 +48,15 @@ def pack_run(*tasks, begun=(), dropped=(), record=0, n_tasks=None):
 
 def unpack_done(data, *written):
     """What became of each task: status, text, and the contents of what was written, so many bytes of each."""
-    at = 8
-    assert struct.unpack_from("<Q", data) == (len(written),)
+    at = 16
+    n, ns = struct.unpack_from("<2Q", data)
+    assert n == len(written)
+    last = 0
     for sizes in written:
-        busy, status, code, domain, text, detail, has_written = struct.unpack_from("<QIi4I", data, at)
-        at += 32
+        began, ended, status, code, domain, text, detail, has_written = struct.unpack_from("<2QIi4I", data, at)
+        assert last <= began <= ended <= ns, (last, began, ended, ns)
+        last = ended
+        at += 40
         parts = []
         for size in (domain, text, detail, *(sizes if has_written else ())):
             parts.append(data[at:at + size])
@@ -256,7 +260,7 @@ class RemotePeer(unittest.TestCase):
         self.assertIn("only a part has arrived", peer.call("Run", "(ay)", pack_run(*tasks, n_tasks=6)))
         for at in range(0, len(whole), 4):  # a count or a size of nearly all that there can be
             peer.call("Run", "(ay)", whole[:at] + b"\xf0\xff\xff\xff" + whole[at + 4:])
-        self.assertEqual(peer.call("Run", "(ay)", pack_run()), ([0] * 8,))
+        self.assertEqual(len(peer.call("Run", "(ay)", pack_run())[0]), 16)
         self.assertEqual(peer.call("Recall"), (1,))  # and so nothing is recalled that there is
         self.assertEqual(list(unpack_done(bytes(peer.call("Run", "(ay)", whole)[0]), *[[8]] * 5))[0][0] != 0, True)
         self.assertEqual(peer.call("Close"), ())

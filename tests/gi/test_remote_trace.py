@@ -59,6 +59,33 @@ class Trace(unittest.TestCase):
             self.assertEqual(host.trace.get_dropped(), 0)
             return Json(self, host.trace)
 
+    def test_together(self):
+        """Small tasks that travel together have a begin and an end each, and what they did lies inside."""
+        n = 300
+        x, y = Pto.Buffer.array(8, "i8"), Pto.Buffer.array((n, 8), "i8")
+        x[:] = 3
+        with Pto.Worker(level=4) as host:
+            for _ in range(2):
+                host.add_remote_worker("local:", roots=root, sub_workers=1).register(remote_steps.double)
+            host.set_parameter("trace", "1")
+            handle = host.register(remote_steps.layer)
+            for _ in range(2):  # in the second it is known how long they take
+                y[:] = 0
+                host.run(lambda orch: [orch.submit_next_level(handle, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y[i]).write_existing()])
+                                       for i in range(n)])
+                self.assertTrue((y == 6).all())
+                self.assertEqual(host.trace.get_dropped(), 0)
+            shown = Json(self, host.trace)
+        count = 0
+        for worker in "L3/0", "L3/1":
+            tasks = shown.row("L4/0", worker)
+            self.assertEqual({task.name for task in tasks}, {"layer"})
+            for before, after in zip(tasks, tasks[1:]):
+                self.assertGreaterEqual(after.start, before.end - EPS_US)
+            self.check_inside(tasks, shown.row(f"L4/0/{worker}", "sub0"))
+            count += len(tasks)
+        self.assertEqual(count, n)
+
     def check_inside(self, outer, inner):
         self.assertEqual(len(inner), len(outer))
         for one, around in zip(inner, outer):

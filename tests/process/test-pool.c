@@ -1517,15 +1517,12 @@ test_together_returned_late (void)
   bench_free (bench);
 }
 
-/* Whose child shares our memory has one at a time, and so has a run that is recorded: each task has
- * a begin and an end here. */
+/* Whose child shares our memory has one at a time. */
 static void
 test_together_not (void)
 {
   struct bench *bench = bench_known (1000);
-  struct pto_trace_buffer buffers[CHILDREN + 1];
 
-  memset (buffers, 0, sizeof buffers);
   bench->own.children[0].far = false;
   for (uint64_t i = 3; i < 6; i++)
     submit_to (bench, i, 0);
@@ -1535,18 +1532,85 @@ test_together_not (void)
       answer_tasks (bench, 0, 0, 1000);
     }
   end_run (bench, 6, 0);
-  bench->own.children[0].far = true;
-  pto_pool_record (bench->own.pool, &buffers[CHILDREN], buffers, 9);
-  begin_run (bench);
-  for (uint64_t i = 0; i < 3; i++)
-    submit_to (bench, i, 0);
-  for (uint64_t i = 0; i < 3; i++)
-    {
-      assert_has (bench, 0, i, 1);
-      answer_tasks (bench, 0, 0, 1000);
-    }
-  pto_pool_record (bench->own.pool, NULL, NULL, 0);
+  bench_free (bench);
+}
+
+/* Records of one kind: their task, and two stamps of each. */
+static uint32_t
+list_records (const struct pto_trace_buffer *buffer, enum pto_trace_kind kind,
+              const struct pto_trace_record *records[], uint32_t max)
+{
+  uint32_t n = 0;
+
+  for (uint64_t i = 0; i < buffer->count; i++)
+    if (buffer->records[i].kind == kind)
+      {
+        g_assert_cmpuint (n, <, max);
+        records[n++] = &buffer->records[i];
+      }
+  return n;
+}
+
+/* Of those that go together each has a begin and an end, as the child says them, one after the
+ * other and between post and answer; what was given back is dispatched where it is run. */
+static void
+test_together_recorded (void)
+{
+  struct bench *bench = bench_known (1000);
+  struct pto_trace *trace = pto_trace_new (CHILDREN + 1, 64);
+  struct pto_trace_buffer *scheduler = &trace->buffers[CHILDREN];
+  const struct pto_trace_record *records[64];
+  struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[0].link) };
+  uint64_t posted;
+
+  for (uint32_t i = 0; i <= CHILDREN; i++)
+    trace->buffers[i].level = PTO_TRACE_LEVEL_SCHEDULE;
   end_run (bench, 3, 0);
+  pto_pool_record (bench->own.pool, scheduler, trace->buffers, 9);
+  begin_run (bench);
+  for (uint64_t i = 0; i < 6; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 1, 5);
+  g_assert_cmpuint (call.mailbox->record, ==, 9);
+  posted = bench->own.engine->tick_base;
+  /* Virtual time stands still here: what the child says is cut to what can be. */
+  pto_call_tell_stamps (&call, 0, posted, posted + 7);
+  pto_call_tell_stamps (&call, 1, 0, 0);
+  pto_call_tell_stamps (&call, 2, UINT64_MAX, UINT64_MAX);
+  pto_call_tell_stamps (&call, 3, posted + 9, posted + 3);
+  keep (bench, 0, 4);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 5, 1);
+  answer_tasks (bench, 0, 0, 1000);
+  g_assert_cmpuint (list_records (&trace->buffers[0], PTO_TRACE_RUN, records, 64), ==, 6);
+  for (uint32_t i = 0; i < 6; i++)
+    {
+      g_assert_cmpuint (PTO_TASK_LOCAL (records[i]->task), ==, i);
+      g_assert_cmpuint (records[i]->time, <=, records[i]->extra);
+      if (i > 0)
+        g_assert_cmpuint (records[i - 1]->extra, <=, records[i]->time);
+      g_assert_cmpuint (records[i]->extra, <=, pto_engine_stamp (bench->own.engine));
+    }
+  g_assert_cmpuint (list_records (&trace->buffers[0], PTO_TRACE_ACK, records, 64), ==, 6);
+  g_assert_cmpuint (list_records (scheduler, PTO_TRACE_DISPATCH, records, 64), ==, 6);
+  for (uint32_t i = 0; i < 6; i++)
+    g_assert_cmpuint (PTO_TASK_LOCAL (records[i]->task), ==, i);
+  /* Lost together: that they were dispatched is known, and no more. */
+  submit_to (bench, 6, 0);
+  for (uint64_t i = 7; i < 10; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 7, 3);
+  take (bench, 0);
+  die (bench, 0);
+  g_assert_cmpuint (list_records (&trace->buffers[0], PTO_TRACE_RUN, records, 64), ==, 7);
+  g_assert_cmpuint (list_records (scheduler, PTO_TRACE_DISPATCH, records, 64), ==, 10);
+  pto_pool_record (bench->own.pool, NULL, NULL, 0);
+  revive (bench, 0);
+  answer (bench, 0);
+  end_run (bench, 10, 3);
+  pto_trace_free (trace);
   bench_free (bench);
 }
 
@@ -1736,6 +1800,7 @@ add_tests (void)
   g_test_add_func ("/pto/pool/together-lost", test_together_lost);
   g_test_add_func ("/pto/pool/together-long", test_together_long);
   g_test_add_func ("/pto/pool/together-not", test_together_not);
+  g_test_add_func ("/pto/pool/together-recorded", test_together_recorded);
   g_test_add_func ("/pto/pool/together-returned", test_together_returned);
   g_test_add_func ("/pto/pool/together-returned-late", test_together_returned_late);
   g_test_add_func ("/pto/pool/cancel", test_cancel);
