@@ -787,11 +787,12 @@ count_workers (PtoClusterFile *self)
  * Reads a cluster file, and checks all that it says.
  *
  * Its groups are `[cluster]` (`deadline`, in seconds, and `certificates`, the directory of who
- * submits), `[launcher NAME]` (`command`, a list of words of which one is `%h`, and `shell`: does
+ * submits), `[launcher NAME]` (`command`, a list of words with `%h` for the host, and `shell`: does
  * one there read the rest?) and `[worker NAME]`: `hosts` (none: this machine), `launcher`, `listen`
- * (none: each program launches it), `certificates` and `allow` of who listens, `program`, `python`,
- * `roots`, `devices`, `sub-workers`, `platform`, `workers` (how many of them, for each program) and
- * parameters. `%h` in `listen` and `certificates` is the host.
+ * or `connect` (neither: each program launches it), `certificates` and `allow` of who listens,
+ * `program`, `python`, `roots`, `devices`, `sub-workers`, `platform`, `trusted-fabric`, `workers`
+ * (how many of them, for each program) and parameters. `%h` in addresses and `certificates` is the
+ * host. What `[default]` says holds for all workers that do not say it themselves.
  *
  * Fails with %PTO_ERROR_NOT_FOUND or %PTO_ERROR_SYSTEM if it can not be read, and with
  * %PTO_ERROR_INVALID_ARGS for what [method@Pto.Worker.add_remote_worker] would refuse, unknown keys
@@ -868,8 +869,7 @@ get_place (PtoClusterFile *self, guint place)
  * @self: a cluster file
  * @place: a number below [method@Pto.ClusterFile.get_n_places]
  *
- * Gives the name of a place: that of its group, and behind a slash the host where there are
- * several.
+ * Gives the name of a place: that of its group, and behind a slash the host, if it says hosts.
  *
  * Thread safety: any thread.
  *

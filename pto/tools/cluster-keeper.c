@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -330,11 +331,15 @@ open_words (Member *member, Words *words, int fd)
 
 static gboolean begin (gpointer data);
 
+/* What this program was begun with. */
+static struct rlimit n_files;
+
 /* In the new process: Ctrl-C is for others, and nobody outlives the keeper. */
 static void
 leave_group (gpointer data)
 {
   setpgid (0, 0);
+  setrlimit (RLIMIT_NOFILE, &n_files);
   prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
   if (getppid () != GPOINTER_TO_INT (data))
     raise (SIGTERM);
@@ -643,9 +648,23 @@ add_member (Keeper *keeper, PtoClusterFile *file, guint place)
   g_ptr_array_add (keeper->members, member);
 }
 
+/* Each place takes four descriptors. */
+static void
+allow_files (void)
+{
+  struct rlimit most;
+
+  if (getrlimit (RLIMIT_NOFILE, &n_files) != 0)
+    return;
+  most = n_files;
+  most.rlim_cur = most.rlim_max;
+  setrlimit (RLIMIT_NOFILE, &most);
+}
+
 static void
 run (Keeper *keeper)
 {
+  allow_files ();
   keeper->deadline = g_timeout_add_seconds (keeper->deadline_s, on_deadline, keeper);
   keeper->hang_up = g_unix_fd_add (STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_hang_up, keeper);
   g_timeout_add (TICK_MS, on_tick, keeper);

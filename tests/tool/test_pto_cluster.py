@@ -257,6 +257,20 @@ connect=tls://%h:7000
         self.assertEqual(process.stderr.read(), "pto: c.ini: it was ended\n")
         self.assert_nothing_left()
 
+    def test_many(self):
+        """More than there are descriptors for at first; what is begun has no more than others."""
+        self.write("c.ini", "".join(f"[worker w{i}]\nlisten=unix:{i}.socket\n" for i in range(12)))
+        result = subprocess.run(["/bin/sh", "-c", 'ulimit -S -n 40 && exec "$@"', "sh", PROGRAM, "cluster", "up", "c.ini"], capture_output=True,
+                                stdin=subprocess.DEVNULL, text=True, cwd=self.directory, env=self.environment, timeout=SECONDS)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        found = self.status()
+        self.assertEqual([place["state"] for place in found["places"]], ["ready"] * 12)
+        self.assertGreater(len(os.listdir(f"/proc/{found['keeper']}/fd")), 40)
+        with open(f"/proc/{found['places'][11]['pid']}/limits") as text:
+            self.assertRegex(text.read(), r"\nMax open files +40 ")
+        self.passes("cluster", "down", "c.ini")
+        self.assert_nothing_left()
+
     def test_killed_keeper(self):
         """All that it has begun ends by itself; what is left of it is in nobody's way."""
         self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n[worker b]\nlisten=unix:b.socket\n")
