@@ -488,6 +488,8 @@ run_on_first (struct pto_scheduler *scheduler, struct pto_idle_ring *idle, struc
   endpoint->attended = true;
   endpoint->ops->dispatch (endpoint, slot);
   endpoint->attended = false;
+  /* Of all else that an outcome has nothing is asked here. */
+  outcome.again = false;
   if (!endpoint->ops->poll (endpoint, &outcome))
     {
       /* Its signal comes later. */
