@@ -15,6 +15,7 @@ struct _PtoCallable
   guint64 serial; /* no other one of this process has it, also later at the same address */
   PtoCallableKind kind;
   PtoCallableSource source;
+  gboolean idempotent;
   gboolean is_made; /* by a constructor: then its type is that of its kind and source */
   char *path;       /* absolute; of a library that was named without one, and without file: NULL */
   char *name;

@@ -41,6 +41,7 @@ enum
   PROP_KIND,
   PROP_SOURCE,
   PROP_PATH,
+  PROP_IDEMPOTENT,
   N_PROPERTIES
 };
 
@@ -65,6 +66,9 @@ pto_callable_get_property (GObject *object, guint id, GValue *value, GParamSpec 
     case PROP_PATH:
       g_value_take_string (value, self->path != NULL ? g_filename_display_name (self->path) : NULL);
       break;
+    case PROP_IDEMPOTENT:
+      g_value_set_boolean (value, self->idempotent);
+      break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     }
@@ -75,6 +79,8 @@ pto_callable_set_property (GObject *object, guint id, const GValue *value, GPara
 {
   if (id == PROP_NAME && g_value_get_string (value) != NULL)
     pto_callable_set_name (PTO_CALLABLE (object), g_value_get_string (value));
+  else if (id == PROP_IDEMPOTENT)
+    pto_callable_set_idempotent (PTO_CALLABLE (object), g_value_get_boolean (value));
   else if (id != PROP_NAME)
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
@@ -145,6 +151,16 @@ pto_callable_class_init (PtoCallableClass *klass)
    */
   properties[PROP_PATH]
       = g_param_spec_string ("path", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  /**
+   * PtoCallable:idempotent: (getter is_idempotent) (setter set_idempotent)
+   *
+   * Does it do no harm to run a task of it more than once?
+   *
+   * Since: 0.1
+   */
+  properties[PROP_IDEMPOTENT]
+      = g_param_spec_boolean ("idempotent", NULL, NULL, FALSE,
+                              G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
   g_object_class_install_properties (object_class, N_PROPERTIES, properties);
 }
 
@@ -316,6 +332,59 @@ pto_callable_set_name (PtoCallable *callable, const char *name)
   pto_unlock (PTO_LOCK_KERNELS);
   g_free (old);
   g_object_notify_by_pspec (G_OBJECT (callable), properties[PROP_NAME]);
+}
+
+/**
+ * pto_callable_is_idempotent:
+ * @callable: a callable
+ *
+ * Asks whether it was said that to run a task of it more than once does no harm.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if so; at first %FALSE
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_callable_is_idempotent (PtoCallable *callable)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
+
+  return callable->idempotent;
+}
+
+/**
+ * pto_callable_set_idempotent:
+ * @callable: a callable
+ * @idempotent: whether it is
+ *
+ * Says whether to run a task of it more than once does no harm.
+ *
+ * A worker that the callable is registered on from then on runs a task of it again that was lost
+ * with the child that ran it ([error@Pto.Error.WORKER_LOST]): on another child, or the next life of
+ * the one that the task names, as often as the parameter `retries` says. What the lost one has
+ * written is not seen, what comes after the task waits. That is so of tasks that read none of the
+ * memory that they write, neither by their tags (INOUT, COMMUTATIVE, OUTPUT_EXISTING) nor because
+ * tensors overlap, and have no NO_DEP tensor and none that stays at its worker; a group is run
+ * again as a whole. All other tasks are run at most once, as are all of a callable of which nothing
+ * was said. The callable's own side effects, such as files, may happen more than once.
+ *
+ * Where the same callable is registered several times the last one says it. Thread safety: one
+ * thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_callable_set_idempotent (PtoCallable *callable, gboolean idempotent)
+{
+  g_return_if_fail (PTO_IS_CALLABLE (callable));
+
+  idempotent = !!idempotent;
+  if (callable->idempotent == idempotent)
+    return;
+  callable->idempotent = idempotent;
+  g_object_notify_by_pspec (G_OBJECT (callable), properties[PROP_IDEMPOTENT]);
 }
 
 /**

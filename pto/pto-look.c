@@ -350,6 +350,8 @@ add_child (JsonBuilder *json, const struct pto_child_look *child)
     {
       add_task (json, &child->task);
       pto_look_add_number (json, "member", child->member);
+      if (child->n_lost > 0)
+        pto_look_add_number (json, "times_lost", child->n_lost);
     }
   else if (child->request != NULL)
     pto_look_add_string (json, "request", child->request);
@@ -377,6 +379,7 @@ pto_look_add_level (JsonBuilder *json, const struct pto_level_look *look, const 
   add_totals (json, &look->run.totals);
   add_run (json, &look->run, title, queue_name, data);
   pto_look_add_number (json, "restarts", look->restarts);
+  pto_look_add_number (json, "retried_tasks", look->retried);
   begin_array (json, "children");
   for (guint i = 0; i < look->n_children; i++)
     add_child (json, &look->children[i]);

@@ -447,6 +447,7 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
   task.digest = submit->registration->digest;
   /* A program may rename the callable, while a graph goes on. */
   task.name = submit->registration->name;
+  task.idempotent = g_atomic_int_get (&submit->registration->idempotent) != 0;
   task.n_members = submit->n_members;
   task.priority = submit->priority;
   task.file = submit->file;

@@ -51,6 +51,8 @@ typedef struct
   guint index;    /* a private slot: what tasks of this worker's engine name it by */
   guint count;    /* registrations that have not been released */
   gboolean ready; /* it can be found */
+  /* As the callable said when it was last registered. W: under the lock; R: any thread. Atomic. */
+  gint idempotent;
 
   /* Who has it; NULL: all who can run it. Atomic; W: whoever has made the registration, then the
    * machine, release, when more have it; R: who submits, acquire. */

@@ -193,7 +193,10 @@ pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_
   else
     known = NULL;
   if (known != NULL)
-    pto_registration_ref (known);
+    {
+      g_atomic_int_set (&known->idempotent, fresh->callable->idempotent);
+      pto_registration_ref (known);
+    }
   g_mutex_unlock (&registry->lock);
   g_cancellable_disconnect (cancellable, handler);
   return known;

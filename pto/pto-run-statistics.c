@@ -521,6 +521,27 @@ pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics)
 }
 
 /**
+ * pto_run_statistics_get_retried:
+ * @statistics: statistics
+ *
+ * Gives how often tasks were lost with the child that ran them and run again
+ * ([property@Pto.Callable:idempotent]).
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: times; 0 below level 3
+ *
+ * Since: 0.1
+ */
+guint64
+pto_run_statistics_get_retried (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.retried;
+}
+
+/**
  * pto_run_statistics_to_string:
  * @statistics: statistics
  *

@@ -57,6 +57,8 @@ guint64 pto_run_statistics_get_bytes_sent (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_bytes_received (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_retried (const PtoRunStatistics *statistics);
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
 char *pto_run_statistics_to_string (const PtoRunStatistics *statistics);

@@ -393,6 +393,8 @@ static const Metric metrics[] = {
   { "pto_children", "gauge", NULL, "Children by what they do.", write_children, NULL },
   { "pto_child_restarts", "counter", NULL, "Children that were begun again.", write_restarts,
     "restarts" },
+  { "pto_retried_tasks", "counter", NULL, "Tasks that were lost with a child and run again.",
+    write_restarts, "retried_tasks" },
   { "pto_remote_sent_bytes", "counter", "bytes",
     "Contents of tensors that went to a remote worker.", write_remote, "bytes_sent" },
   { "pto_remote_received_bytes", "counter", "bytes", "Contents of tensors that came back from it.",

@@ -118,12 +118,16 @@ static PtoCallable *
 choose (PtoWorker *self, PtoCallable *callable, gboolean has_children)
 {
   const PtoClosure *closure = pto_callable_get_closure (callable);
+  PtoCallable *chosen;
   guint index;
 
-  return has_children && closure != NULL && closure->import_path != NULL
-                 && !pto_registry_find_callable (self->registry, callable, &index)
-             ? pto_imported_function_new (callable->kind, closure->import_path, NULL)
-             : g_object_ref (callable);
+  if (!has_children || closure == NULL || closure->import_path == NULL
+      || pto_registry_find_callable (self->registry, callable, &index))
+    return g_object_ref (callable);
+  chosen = pto_imported_function_new (callable->kind, closure->import_path, NULL);
+  if (chosen != NULL)
+    chosen->idempotent = callable->idempotent;
+  return chosen;
 }
 
 static gboolean

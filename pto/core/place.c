@@ -577,6 +577,21 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   ring (engine, rung);
 }
 
+void
+pto_place_enter_anew (struct pto_engine *engine, struct pto_slot *slot)
+{
+  struct pto_party *party = slot->party;
+  uint32_t n_blocks = party->parts.n_blocks;
+
+  /* Nobody else looks at it: the line's lock brings all of it to whoever does next. */
+  pto_parts_init (&party->parts, n_blocks, n_blocks * party->n_members);
+  pto_store_relaxed (&party->course, PTO_PARTY_UNDECIDED);
+  for (uint32_t m = 0; m < party->n_members; m++)
+    party->members[m].kept = NULL;
+  pto_store_relaxed (&slot->state, PTO_TASK_READY);
+  pto_place_enter (engine, slot);
+}
+
 /* It is over, or on its way: its party is not to be looked at any more. It is the first one in its
  * lane. */
 static void

@@ -269,6 +269,10 @@ bool pto_party_begins (struct pto_engine *engine, struct pto_party *party);
 bool pto_party_leave (struct pto_engine *engine, struct pto_places *places,
                       struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed);
 
+/* All members of a task have ended, and it is to be run once more: it enters as it did at first.
+ * Not of one whose members are together. */
+void pto_place_enter_anew (struct pto_engine *engine, struct pto_slot *slot);
+
 /* Which of the task's blocks is it that runs there first, and how many are there? */
 static inline uint32_t
 pto_endpoint_block (const struct pto_endpoint *endpoint, const struct pto_party *party)

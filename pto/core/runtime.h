@@ -37,6 +37,7 @@ struct pto_run_stats
   /* --- of a level --- */
   uint64_t poisoned; /* of the failed: never ran */
   uint32_t restarts; /* of children, since the start */
+  uint64_t retried;  /* how often tasks were lost with their worker and run again */
   /* Contents of tensors, to workers that share no memory, and from there; and those that were there
    * already, and so were not sent again. */
   uint64_t bytes_sent;

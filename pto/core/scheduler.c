@@ -368,6 +368,17 @@ leave_parts (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, str
   return pto_parts_leave (slot->parts, endpoint->n_blocks, failed);
 }
 
+/* Nobody was told that it has ended: what comes after it waits. */
+static __attribute__ ((noinline)) void
+run_again (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  scheduler->finished++;
+  if (slot->queue != PTO_QUEUE_LINE)
+    push (scheduler, slot);
+  else
+    pto_place_enter_anew (scheduler->engine, slot);
+}
+
 /* What ran on an endpoint, which may run another task by now, is over. Gives a successor that is to
  * run next: a third of a round through the queue, and its data are here. */
 static struct pto_slot *
@@ -380,6 +391,11 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct p
   if (PTO_UNLIKELY (pto_slot_has_parts (slot)) && !leave_parts (scheduler, endpoint, slot, &failed))
     {
       scheduler->finished++;
+      return NULL;
+    }
+  if (PTO_UNLIKELY (outcome->again))
+    {
+      run_again (scheduler, slot);
       return NULL;
     }
   if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
@@ -721,7 +737,8 @@ finish_others (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
 {
   for (uint32_t i = 0; i < outcome->n_others; i++)
     {
-      struct pto_outcome other = { .failed = (outcome->others_failed >> i & 1) != 0 };
+      struct pto_outcome other = { .failed = (outcome->others_failed >> i & 1) != 0,
+                                   .again = (outcome->others_again >> i & 1) != 0 };
 
       /* A plain task and one that names the place may be together. */
       endpoint->n_blocks = 1;

@@ -15,11 +15,14 @@
 struct pto_outcome
 {
   bool failed;   /* the endpoint has told pto_engine_fail() why, if the run is to end */
+  bool again;    /* failed, and nothing is to be seen of that: it is ready as it was before. Of a
+                  * party the last member to end says so for all */
   uint64_t time; /* pto_engine_stamp() of its end, if that is known; otherwise 0 */
   /* Of an endpoint that was given several (pto_scheduler_take_more()): the others, which have ended
    * with it, and a bit for each of them that has failed. Valid until the next dispatch. */
   struct pto_slot *const *others;
   uint64_t others_failed;
+  uint64_t others_again;
   uint32_t n_others;
 };
 

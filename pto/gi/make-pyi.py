@@ -361,6 +361,11 @@ class Interface:
             called = called[:i] + star + ["callback: _Callback"] + called[i:]
             return ["@overload", *lines, f"def {name}({', '.join(awaited)}) -> {result}:{end}",
                     "@overload", *lines, f"def {name}({', '.join(called)}) -> None: ..."]
+        if " | _Call[" in returns:  # a decorator, with or without arguments
+            made, call = returns.split(" | ", 1)
+            before = words[0].partition(" | None")[0]
+            return ["@overload", f"def {name}({', '.join([before, *words[1:]])}) -> {made}:{end}",
+                    "@overload", f"def {name}({', '.join(words[1:])}) -> {call}: ..."]
         if any("| KernelFunction" in word for word in words):  # which says itself what is done with the arguments
             plain_ = [w.replace(" | KernelFunction", "") for w in words]
             stands = [re.sub(r": .* \| KernelFunction", ": KernelFunction", w) for w in words]

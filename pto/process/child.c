@@ -242,17 +242,18 @@ back_off (struct pto_child *child, uint64_t now)
   return now + (ns < BACK_OFF_MAX_NS ? ns : BACK_OFF_MAX_NS);
 }
 
-static bool
-lives_again (const struct pto_child *child, bool again)
+bool
+pto_child_lives_again (const struct pto_child *child, bool again, bool closing)
 {
-  if (child->thread)
+  if (child->thread || closing)
     return false;
   if (child->why == PTO_WHY_CAUGHT)
     return true;
   /* Who has never been up keeps the level from coming up. Relaxed: our own. */
   return pto_load_relaxed (&child->started) != 0
          && child->failed_starts < (child->unborn ? FORKS_MAX : STARTS_MAX)
-         && (again || child->why == PTO_WHY_UNWANTED || child->restart);
+         && (again || child->why == PTO_WHY_UNWANTED || child->restart
+             || child->request == PTO_REQUEST_CLOSE || child->why == PTO_WHY_CLOSED);
 }
 
 void
@@ -269,7 +270,7 @@ pto_child_bury (struct pto_child *child, uint64_t now, bool again, bool closing,
     child->deaths++;
   child->failed_starts += starting && child->why != PTO_WHY_CAUGHT;
   child->request = 0;
-  if (!closing && lives_again (child, again))
+  if (pto_child_lives_again (child, again, closing))
     {
       child->begin_at = back_off (child, now);
       /* Release: pairs with the acquire in pto_child_is_due(). */

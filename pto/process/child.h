@@ -240,6 +240,9 @@ void pto_child_kill (struct pto_child *child, enum pto_why why, const char *reas
 bool pto_child_take_over (struct pto_child *child, uint64_t time);
 /* Found dead? Acquire: what it has answered is seen after that. */
 bool pto_child_is_dead (const struct pto_child *child);
+/* Found dead, or about to be: will there be another life, as far as is known? again, closing: as
+ * below. */
+bool pto_child_lives_again (const struct pto_child *child, bool again, bool closing);
 /* It is LOST or GONE from here on. now: clock of the executor. again: it was asked to close, or is
  * about to be, for a new life; closing: nobody is begun again any more; with_task: it had one. */
 void pto_child_bury (struct pto_child *child, uint64_t now, bool again, bool closing,

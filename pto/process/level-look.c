@@ -98,6 +98,8 @@ look_at_task (const struct pto_level *level, const struct pto_station *station, 
   posted = pto_peek (&station->posted);
   look->runs = request == PTO_REQUEST_TASK && slot != NULL
                && pto_look_at_task (engine, pto_peek (&slot->id), &look->task);
+  if (look->runs)
+    look->n_lost = pto_peek (&station->n_lost);
   /* A record knows it better. */
   if (look->runs && pto_peek (&level->pool->runs) != NULL)
     {
@@ -170,6 +172,7 @@ pto_level_look (struct pto_level *level)
             + atomic_load_explicit (&level->pool->ticked, memory_order_relaxed);
       pto_look (&level->machine, &look->run);
       look->restarts = pto_peek (&level->pool->restarts);
+      look->retried = pto_peek (&level->pool->retried);
       for (uint32_t i = 0; i < look->n_children; i++)
         look_at_child (level, i, now, &look->children[i]);
     }

@@ -23,6 +23,7 @@ struct pto_child_look
    * looks ten times a second. sign_ns: since its last sign of life. */
   bool runs;
   uint32_t member;
+  uint32_t n_lost; /* so often the task was lost before, and is run again */
   struct pto_look_task task;
   uint64_t for_ns;
   uint64_t sign_ns;
@@ -41,6 +42,7 @@ struct pto_level_look
   uint32_t n_children;
   struct pto_child_look *children;
   uint32_t restarts;
+  uint64_t retried; /* tasks that were lost and run again, since the start */
 };
 
 /* NULL: it is being made or ended just now, or there is no memory. To be freed with the function

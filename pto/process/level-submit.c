@@ -195,7 +195,9 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->config_bytes = pto_wire_config_copy (&copy->config, &task->config);
   copy->members = NULL;
   copy->stays = NULL;
-  copy->failed = false;
+  copy->failed = copy->lost = copy->anew = false;
+  copy->n_lost = 0;
+  copy->n_ended = 0;
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
   memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
   bytes += (uint32_t) (task->n_members * sizeof *task->members);

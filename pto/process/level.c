@@ -161,6 +161,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
                 .close_ns = CLOSE_NS,
                 .stop_ns = milliseconds_or_never (param (level, PTO_PARAMETER_STOP_TIMEOUT)) },
     .group_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
+    .retries = (uint32_t) param (level, PTO_PARAMETER_RETRIES),
   };
   struct pto_scheduler_config scheduler = { .index = 0, .sorted = true, .far = true };
   struct pto_keeper *keeper = &level->keeper;
@@ -492,12 +493,19 @@ name_task (pto_task_id task, char *text, size_t size)
 
 /* "; task 12 failed, 3 tasks that needed it did not run, 40 others finished" */
 static void
-tell_consequences (const struct pto_run_stats *stats, const char *task, uint64_t roots, char *text,
-                   size_t size)
+tell_consequences (const struct pto_run_stats *stats, const char *task,
+                   const struct pto_first_failure *first, char *text, size_t size)
 {
   uint64_t finished = stats->completed - stats->failed;
+  uint64_t roots = first->roots;
+  uint32_t n_lost = first->n_lost;
   int used = snprintf (text, size, _ ("; %s failed"), task);
 
+  if (n_lost > 0)
+    used += snprintf (text + used, size - (size_t) used,
+                      P_ (", which was lost before, and run again %u time",
+                          ", which was lost before, and run again %u times", n_lost),
+                      n_lost);
   if (roots > 1)
     used
         += snprintf (text + used, size - (size_t) used, _ (", as did %" PRIu64 " more"), roots - 1);
@@ -521,11 +529,11 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
 {
   const struct pto_first_failure *first = pto_pool_first_failure (level->pool);
   char task[48];
-  char rest[200];
+  char rest[280];
   char words[300] = "";
 
   name_task (first->task, task, sizeof task);
-  tell_consequences (stats, task, first->roots, rest, sizeof rest);
+  tell_consequences (stats, task, first, rest, sizeof rest);
   if (first->words[0] != '\0')
     snprintf (words, sizeof words, _ (". Its last words: \"%s\""), first->words);
   switch (first->kind)
@@ -705,6 +713,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       roots = pto_pool_first_failure (level->pool)->roots;
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
       stats->restarts = pto_pool_restarts (level->pool);
+      stats->retried = pto_pool_retried (level->pool);
       count_traffic (level, &after);
       stats->bytes_sent = after.bytes_sent - before.bytes_sent;
       stats->bytes_received = after.bytes_received - before.bytes_received;

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * pool.c is the conversation with the children, pool-task.c says what a task is to them and what of
- * its failure is told, pool-control.c asks them for other things. All of it is the carrier's, but
+ * its failure is told, pool-again.c which of those that are lost are run once more, pool-control.c
+ * asks them for other things. All of it is the carrier's, but
  * for what pool.h says is somebody else's.
  */
 #pragma once
@@ -20,12 +21,14 @@ struct pto_station
   struct pto_child *child;
   bool over; /* what was dispatched has ended ... */
   bool failed;
+  uint32_t n_lost; /* what it has was lost so often before */
   /* Of a child that speaks for somebody far away: what it has besides endpoint.running, and which
    * of that has failed; what a task takes there, 0: not known, and the way there and back; when
    * they were posted. ns; by the executor's clock, which the carrier may read. */
   struct pto_slot *others[PTO_TOGETHER_MAX];
   uint32_t n_others;
   uint64_t others_failed;
+  uint64_t others_again; /* they are run again */
   uint64_t each_ns;
   uint64_t way_ns;
   uint64_t sent_at;
@@ -73,6 +76,8 @@ struct pto_pool
   bool checks;                         /* what children do is checked (wire.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct pto_first_failure first;
+  uint64_t retried; /* W: carrier; and by the run's begin, W: the guest */
+  uint64_t retried_before;
 
   /* --- between threads --- */
   /* Newest control request. W: anybody by compare-exchange, release; R: the pump, exchange acquire.
@@ -111,6 +116,13 @@ pto_pool_set_bit (uint64_t *bits, uint32_t index, bool value)
   bits[index / 64] = value ? bits[index / 64] | bit : bits[index / 64] & ~bit;
 }
 
+/* Of a slot that is no task which only orders. */
+static inline struct pto_level_task *
+pto_pool_task (const struct pto_slot *slot)
+{
+  return pto_payload_extra (slot->payload);
+}
+
 /* --- pool.c --- */
 
 /* It is asked something now, which is in its link. */
@@ -145,8 +157,14 @@ void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *stat
 /* A task fails by itself, with that child; the first of them is remembered. */
 void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
                             enum pto_failure_kind kind, const struct pto_child *child);
-/* Has one of its members? */
-bool pto_pool_has_failed (const struct pto_slot *slot);
+/* --- pool-again.c --- */
+
+/* The child is dead, and with it its member of that task. true: the task is run once more when all
+ * of its members have ended, and has not failed. Before the child is buried. */
+bool pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
+                          const struct pto_child *child);
+/* And now they have: what they have written is not to be seen by who runs it next. */
+void pto_pool_clean (const struct pto_slot *slot);
 
 /* --- pool-control.c --- */
 

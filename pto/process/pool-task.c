@@ -13,12 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct pto_level_task *
-task_of (const struct pto_slot *slot)
-{
-  return pto_payload_extra (slot->payload);
-}
-
 /* --- can it run? --- */
 
 static const struct pto_class *
@@ -123,7 +117,7 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
 static uint32_t
 encode (uint8_t *body, const struct pto_slot *slot, const struct pto_member *member)
 {
-  const struct pto_level_task *task = task_of (slot);
+  const struct pto_level_task *task = pto_pool_task (slot);
   const struct pto_payload *payload = slot->payload;
   uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
   const int64_t *tensors = payload->args + member->first_tensor;
@@ -158,7 +152,7 @@ void
 pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct pto_letter *letter)
 {
   const struct pto_slot *slot = station->endpoint.running;
-  const struct pto_level_task *task = task_of (slot);
+  const struct pto_level_task *task = pto_pool_task (slot);
   struct pto_link *link = &station->child->link;
 
   letter->far_body = 0;
@@ -186,25 +180,25 @@ blob_bytes (const struct pto_level_task *task)
 static uint64_t
 parcel_bytes (const struct pto_slot *slot)
 {
-  const struct pto_level_task *task = task_of (slot);
+  const struct pto_level_task *task = pto_pool_task (slot);
 
   return pto_parcel_size (task->config_bytes, blob_bytes (task));
 }
 
-/* Is there room for it behind so much? */
+/* Is there room for it behind so much? And has it taken no worker with it so far. */
 static bool
 finds_room (void *data, const struct pto_slot *slot)
 {
   const uint32_t *bytes = data;
 
-  return parcel_bytes (slot) <= PTO_LINK_BODY - *bytes;
+  return pto_pool_task (slot)->n_lost == 0 && parcel_bytes (slot) <= PTO_LINK_BODY - *bytes;
 }
 
 /* Gives how much that is. */
 static uint32_t
 write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *slot)
 {
-  const struct pto_level_task *task = task_of (slot);
+  const struct pto_level_task *task = pto_pool_task (slot);
   struct pto_parcel *parcel = (struct pto_parcel *) to;
   struct pto_call_config *config = (struct pto_call_config *) (parcel + 1);
 
@@ -256,7 +250,7 @@ void
 pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
                       const struct pto_slot *slot)
 {
-  const struct pto_level_task *task = task_of (slot);
+  const struct pto_level_task *task = pto_pool_task (slot);
   const struct pto_member *member = &pto_level_task_members (task)[station->endpoint.member];
   const int64_t *tensors = slot->payload->args + member->first_tensor;
   const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
@@ -290,7 +284,8 @@ record_dispatch (struct pto_pool *pool, const struct pto_station *station,
 void
 pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
 {
-  if (station->endpoint.running->queue != PTO_QUEUE_LINE)
+  if (station->endpoint.running->queue != PTO_QUEUE_LINE
+      && pto_pool_task (station->endpoint.running)->n_lost == 0)
     pto_observe_begin (pool->engine, station->endpoint.running);
   station->posted = pto_engine_stamp (pool->engine);
   record_dispatch (pool, station, station->endpoint.running);
@@ -367,20 +362,14 @@ copy_text (char *to, size_t size, const char *from)
   snprintf (to, size, "%s", from != NULL ? from : "?");
 }
 
-bool
-pto_pool_has_failed (const struct pto_slot *slot)
-{
-  return task_of (slot)->failed;
-}
-
 void
 pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_failure_kind kind,
                        const struct pto_child *child)
 {
-  struct pto_level_task *task = task_of (slot);
+  struct pto_level_task *task = pto_pool_task (slot);
   struct pto_first_failure *first = &pool->first;
 
-  if (task->failed)
+  if (task->failed || task->lost)
     return;
   task->failed = true;
   /* Whatever else fails a run has its own words; that its tasks were ended is none of them. */
@@ -388,6 +377,7 @@ pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_fa
     return;
   first->task = slot->id;
   first->kind = kind;
+  first->n_lost = task->n_lost;
   copy_text (first->path, sizeof first->path, child->path);
   copy_text (first->name, sizeof first->name, task->name);
   first->place[0] = '\0';

@@ -100,20 +100,31 @@ pto_pool_feed (struct pto_pool *pool, struct pto_station *station)
 static void
 end_task (struct pto_station *station, bool failed)
 {
+  struct pto_level_task *task = pto_pool_task (station->endpoint.running);
+
   station->over = true;
   station->failed = failed;
+  if (++task->n_ended == task->n_members)
+    {
+      task->n_ended = 0;
+      task->anew = task->lost;
+      task->lost = false;
+      if (task->anew)
+        pto_pool_clean (station->endpoint.running);
+    }
   pto_scheduler_signal (station->endpoint.scheduler, station->endpoint.index);
 }
 
-/* A member has ended. When its task has failed, what the others do is not wanted any more; they may
- * be waiting for this one. */
+/* A member has ended. When its task has failed, or is run once more, what the others do is not
+ * wanted any more; they may be waiting for this one. */
 static void
 end_member (struct pto_pool *pool, struct pto_station *station, bool failed)
 {
   const struct pto_slot *slot = station->endpoint.running;
 
   end_task (station, failed);
-  if (slot->queue != PTO_QUEUE_LINE || !pto_pool_has_failed (slot))
+  if (slot->queue != PTO_QUEUE_LINE
+      || !(pto_pool_task (slot)->failed || pto_pool_task (slot)->lost))
     return;
   for (uint32_t i = 0; i < pool->config.n_children; i++)
     {
@@ -124,13 +135,15 @@ end_member (struct pto_pool *pool, struct pto_station *station, bool failed)
     }
 }
 
-/* How many tasks, besides the first, the child may be given with it. */
+/* How many tasks, besides the first, the child may be given with it. What has taken its worker with
+ * it before goes alone, lest it takes others along. */
 static uint32_t
 how_many_more (const struct pto_pool *pool, const struct pto_station *station)
 {
   uint64_t n;
 
-  if (!station->child->far || station->each_ns == 0)
+  if (!station->child->far || station->each_ns == 0
+      || pto_pool_task (station->endpoint.running)->n_lost > 0)
     return 0;
   n = (station->way_ns > TOGETHER_NS ? station->way_ns : TOGETHER_NS) / station->each_ns;
   return n > PTO_TOGETHER_MAX ? PTO_TOGETHER_MAX - 1 : n > 0 ? (uint32_t) n - 1 : 0;
@@ -157,7 +170,9 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 
   station->over = false;
   station->n_others = 0;
-  station->others_failed = 0;
+  station->others_failed = station->others_again = 0;
+  station->n_lost = pto_pool_task (slot)->n_lost;
+  pto_pool_task (slot)->anew = false;
   /* Nothing begins any more. */
   if (pto_pool_is_cancelled (pool))
     {
@@ -186,8 +201,10 @@ poll_station (struct pto_endpoint *endpoint, struct pto_outcome *outcome)
   const struct pto_station *station = (struct pto_station *) endpoint;
 
   outcome->failed = station->failed;
+  outcome->again = pto_pool_task (endpoint->running)->anew;
   outcome->others = station->others;
   outcome->others_failed = station->others_failed;
+  outcome->others_again = station->others_again;
   outcome->n_others = station->n_others;
   return station->over;
 }
@@ -252,16 +269,30 @@ static void
 end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
            enum pto_failure_kind kind)
 {
+  uint64_t again = 0;
+
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
       struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
 
-      if ((failed >> i & 1) != 0)
+      if ((failed >> i & 1) != 0 && kind != PTO_FAILURE_ANSWERED
+          && pto_pool_runs_again (pool, slot, station->child))
+        {
+          again |= UINT64_C (1) << i;
+          /* Its only member; that of the first ends below. */
+          if (i > 0)
+            {
+              pto_pool_task (slot)->lost = false;
+              pto_pool_clean (slot);
+            }
+        }
+      else if ((failed >> i & 1) != 0)
         pto_pool_note_failure (pool, slot, kind, station->child);
       if (pool->config.writes != NULL)
         pto_pool_note_writes (pool, station, slot);
     }
   station->others_failed = failed >> 1;
+  station->others_again = again >> 1;
 }
 
 /* The request is answered. */
@@ -621,6 +652,7 @@ pto_pool_begin_run (struct pto_pool *pool)
   /* No task is there: the pump does not look at what it says of the run before. */
   memset (&pool->first, 0, offsetof (struct pto_first_failure, failure));
   pool->first.task = PTO_TASK_NONE;
+  pool->retried_before = pool->retried;
   pto_store_relaxed (&pool->cancel, (run + 1) << 32);
 }
 
@@ -674,6 +706,12 @@ uint32_t
 pto_pool_restarts (const struct pto_pool *pool)
 {
   return pool->restarts;
+}
+
+uint64_t
+pto_pool_retried (const struct pto_pool *pool)
+{
+  return pool->retried - pool->retried_before;
 }
 
 struct pto_child *

@@ -79,6 +79,7 @@ struct pto_first_failure
   pto_task_id task; /* PTO_TASK_NONE: none */
   uint64_t roots;   /* tasks that failed by themselves; the others were poisoned */
   enum pto_failure_kind kind;
+  uint32_t n_lost; /* so often it was lost before, and run again */
   enum pto_status status;
   struct pto_failure failure; /* not ANSWERED: text is what describe() said */
   char path[96];              /* of the child */
@@ -100,6 +101,7 @@ struct pto_pool_config
   /* In pool time: the sum of all ticks, so that a machine that slept counts for nothing. */
   struct pto_child_limits limits;
   uint64_t group_ns; /* a member whose group has failed */
+  uint32_t retries;  /* an idempotent task that was lost is run again so often */
 };
 
 struct pto_pool;
@@ -145,6 +147,8 @@ uint32_t pto_pool_begin_lost (struct pto_pool *pool);
 void pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child);
 /* Lives that were begun again, but for those that a lock had caught. */
 uint32_t pto_pool_restarts (const struct pto_pool *pool);
+/* How often tasks of this run were lost, and run again. */
+uint64_t pto_pool_retried (const struct pto_pool *pool);
 /* The first child that could not start, and will not; NULL: none. */
 struct pto_child *pto_pool_start_failed (const struct pto_pool *pool);
 

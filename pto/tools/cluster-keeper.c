@@ -520,6 +520,9 @@ end_all (Keeper *keeper)
         {
           close (member->in);
           member->in = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+          /* A launcher that still looks for its host reads nothing. */
+          if (member->state == STATE_JOINING)
+            kill (-member->process, SIGTERM);
         }
     }
   if (!keeper->is_ending)

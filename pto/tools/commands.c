@@ -32,7 +32,8 @@ const ToolStatus tool_statuses[] = {
   { 0, N_ ("all went well; pto run: the results are right") },
   { TOOL_ERROR_FAILED,
     N_ ("what was looked at is wrong: pto run: results (FAIL), or accesses with --check; pto "
-        "explore: the result depends on the order; pto doctor: something that is needed is missing") },
+        "explore: the result depends on the order; pto doctor: something that is needed is missing; "
+        "pto cluster: it is not up, or somebody is not ready") },
   { TOOL_ERROR_USAGE, N_ ("what was typed can not be meant: options, operands, parameters") },
   { TOOL_ERROR_TROUBLE,
     N_ ("it could not be done: files, building, a kernel that crashes, a graph that can not go on") },

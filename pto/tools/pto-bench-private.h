@@ -121,7 +121,8 @@ void bench_programs_measure_figure (BenchPrograms *programs, const BenchFigure *
                                     guint n_turns, guint reps);
 void bench_measure_first_task (BenchResults *results, const BenchFigure *figure, guint reps);
 
-/* What a program printed; NULL after an error, which begins with what the program said. */
+/* What a program printed; NULL after an error, which begins with what the program said:
+ * G_IO_ERROR_NOT_SUPPORTED if that can not be measured here. */
 char *bench_run_program (const char *const *words, const char *directory, GError **error);
 
 /* On a terminal. */

@@ -99,14 +99,29 @@ enum remote_figure
   REMOTE_BULK,  /* the speed of a large tensor */
   REMOTE_TASK,  /* each task of a chain */
   REMOTE_BATCH, /* independent tasks in a second */
+  /* The speed of a large tensor that goes by UCX: over TCP, through shared memory. */
+  REMOTE_BULK_TCP,
+  REMOTE_BULK_SHM,
 };
+
+static bool
+is_bulk (const struct bench_figure *figure)
+{
+  return figure->number != REMOTE_TASK && figure->number != REMOTE_BATCH;
+}
+
+static bool
+is_by_ucx (const struct bench_figure *figure)
+{
+  return figure->number >= REMOTE_BULK_TCP;
+}
 
 static gboolean
 measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t reps, bool brief,
                 GError **error)
 {
-  guint64 bytes = figure->number != REMOTE_BULK ? SMALL_BYTES : brief ? BRIEF_BYTES : BULK_BYTES;
-  guint n_tasks = figure->number == REMOTE_BULK ? 1 : TASKS (brief);
+  guint64 bytes = !is_bulk (figure) ? SMALL_BYTES : brief ? BRIEF_BYTES : BULK_BYTES;
+  guint n_tasks = is_bulk (figure) ? 1 : TASKS (brief);
   g_autoptr (PtoCallable) callable = load_nothing (error);
   g_autoptr (PtoCallableHandle) handle
       = callable != NULL ? pto_worker_register (host, callable, NULL, error) : NULL;
@@ -132,7 +147,7 @@ measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t rep
       if (all == 0)
         return FALSE;
       bench_print (figure->name, figure->metric,
-                   figure->number == REMOTE_BULK   ? mega_bytes_per_second (bytes, all)
+                   is_bulk (figure)                ? mega_bytes_per_second (bytes, all)
                    : figure->number == REMOTE_TASK ? (all - one) / (n_tasks - 1) / 1e3
                                                    : n_tasks / all * 1e9,
                    figure->unit);
@@ -146,11 +161,24 @@ bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoWorker) host = g_object_new (PTO_TYPE_WORKER, "level", 4, NULL);
   guint n_workers = figure->number == REMOTE_BATCH ? BATCH_WORKERS : 1;
+  GVariantDict options;
   bool ok = true;
 
+  if (is_by_ucx (figure))
+    g_setenv ("UCX_TLS", figure->number == REMOTE_BULK_TCP ? "tcp" : "shm", TRUE);
   for (guint i = 0; ok && i < n_workers; i++)
-    ok = pto_worker_add_remote_worker (host, "local:", NULL, &error) != NULL;
-  ok = ok && measure_remote (figure, host, reps, brief, &error);
+    {
+      g_variant_dict_init (&options, NULL);
+      if (is_by_ucx (figure))
+        g_variant_dict_insert (&options, "trusted-fabric", "s", "ucx");
+      ok = pto_worker_add_remote_worker (host, "local:", g_variant_dict_end (&options), &error)
+           != NULL;
+    }
+  ok = ok && pto_worker_start (host, NULL, &error);
+  if (!ok && is_by_ucx (figure) && g_error_matches (error, PTO_ERROR, PTO_ERROR_LOAD))
+    ok = bench_skip (error->message);
+  else
+    ok = ok && measure_remote (figure, host, reps, brief, &error);
   if (!ok)
     fprintf (stderr, "bench: %s: %s\n", figure->name, error->message);
   pto_worker_close (host);

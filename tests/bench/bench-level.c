@@ -347,6 +347,8 @@ static const struct bench_figure figures[] = {
   { "children_64_idle", "cpu_time", "us", 64, measure_idle },
   { "remote_bulk", "speed", "MB/s", 0, bench_level_remote },
   { "stream_bulk", "speed", "MB/s", 0, bench_level_stream },
+  { "remote_bulk_tcp", "speed", "MB/s", 3, bench_level_remote },
+  { "remote_bulk_shm", "speed", "MB/s", 4, bench_level_remote },
   { "remote_task", "time", "us", 1, bench_level_remote },
   { "remote_control", "time", "us", 1, bench_level_control },
   { "remote_raw", "time", "us", 1, bench_level_stream },

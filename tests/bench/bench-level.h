@@ -21,9 +21,9 @@ bench_level_settle (void)
 bool bench_level_mailbox (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                           bool brief);
 
-/* A large tensor to a remote worker of this machine and back (number 0), small tasks in a chain
- * (1), or independent ones to several workers (2); the same bytes through a connection of that kind
- * (0, 1). */
+/* A large tensor to a remote worker of this machine and back (number 0; by UCX: 3 over TCP, 4
+ * through shared memory), small tasks in a chain (1), or independent ones to several workers (2);
+ * the same bytes through a connection of that kind (0, 1). */
 bool bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                          bool brief);
 bool bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps,

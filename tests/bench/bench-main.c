@@ -258,6 +258,30 @@ tap_workloads (void)
   return all;
 }
 
+/* Exit status of a program that can not tell a figure here. */
+#define EXIT_SKIP 77
+
+/* "": none was left out. */
+static char skipped[256];
+
+bool
+bench_skip (const char *reason)
+{
+  snprintf (skipped, sizeof skipped, "%s", reason);
+  return true;
+}
+
+static int
+measure_figure (const struct bench_figure *figure, const struct options *options)
+{
+  if (!figure->measure (figure, options->workers, options->reps, false))
+    return EXIT_FAILURE;
+  if (*skipped == '\0')
+    return EXIT_SUCCESS;
+  fprintf (stderr, "%s\n", skipped);
+  return EXIT_SKIP;
+}
+
 static bool
 tap (const struct options *options)
 {
@@ -282,8 +306,9 @@ tap (const struct options *options)
       const struct bench_figure *figure = &bench_runtime.figures[i];
       bool ok = figure->measure (figure, options->workers, 1, true);
 
-      printf ("%sok %u - /bench/%s/%s\n", ok ? "" : "not ", n_workloads + 1 + i, bench_runtime.name,
-              figure->name);
+      printf ("%sok %u - /bench/%s/%s%s%s\n", ok ? "" : "not ", n_workloads + 1 + i,
+              bench_runtime.name, figure->name, *skipped != '\0' ? " # SKIP " : "", skipped);
+      *skipped = '\0';
       fflush (stdout);
       all = all && ok;
     }
@@ -355,10 +380,7 @@ main (int argc, char **argv)
     return measure_workload (&options) ? EXIT_SUCCESS : EXIT_FAILURE;
   for (uint32_t i = 0; i < count_figures (); i++)
     if (strcmp (bench_runtime.figures[i].name, options.workload) == 0)
-      return bench_runtime.figures[i].measure (&bench_runtime.figures[i], options.workers,
-                                               options.reps, false)
-                 ? EXIT_SUCCESS
-                 : EXIT_FAILURE;
+      return measure_figure (&bench_runtime.figures[i], &options);
   fprintf (stderr, "bench: %s has no workload \"%s\"\n", bench_runtime.name, options.workload);
   return 2;
 }

@@ -78,6 +78,8 @@ extern "C"
     return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
   }
 
+  /* A figure can not be measured here, for that reason: to be returned by its measure(). */
+  bool bench_skip (const char *reason);
   /* Sorts them. */
   double bench_median (double *values, uint32_t n);
   /* One repetition's value, as a line of JSON. */

@@ -22,6 +22,9 @@ here, name = os.path.split(sys.argv[0])
 name = name[len("bench-"):]
 options = dict(zip(sys.argv[1:9:2], sys.argv[2:9:2]))
 workload, metric = options["--workload"], options["--metric"]
+if workload == os.environ.get("SKIP"):
+    print("nobody has it here", file=sys.stderr)
+    sys.exit(77)
 with open(os.path.join(here, "log"), "a") as log:
     log.write(f"{{name}} {{workload}} {{metric}} {{'unproved' if '--no-check' in sys.argv else 'proved'}}\\n")
 if name + " " + workload in os.environ.get("FAIL", "").split(","):
@@ -100,6 +103,11 @@ class Bench(unittest.TestCase):
                             FAIL="pto floor_72,level sub_task", status=3)
         self.assertEqual([row["workload"] for row in json.loads(result.stdout)], ["det", "parent_killed"])
         self.assertIn("left out: level: sub_task: it does not feel well\n", result.stderr)
+
+    def test_figure_that_is_not_there(self):
+        result = self.bench("--json", "--quick", "--only", "stream_bulk,remote_bulk_tcp", SKIP="remote_bulk_tcp")
+        self.assertEqual([row["workload"] for row in json.loads(result.stdout)], ["stream_bulk"])
+        self.assertIn("left out: level: remote_bulk_tcp: nobody has it here\n", result.stderr)
 
     def test_no_metg(self):
         arguments = ["--only", "W1,W3", "--svg", self.path("chart.svg"), "--markdown", self.path("table.md")]

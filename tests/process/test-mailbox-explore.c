@@ -98,9 +98,10 @@ struct task
   uint32_t deps; /* bits of earlier tasks */
   uint32_t n_members;
   uint32_t workers[CHILDREN];
-  bool fails;                 /* member 0 says so */
+  bool fails; /* member 0 says so */
+  bool idempotent;
   uint64_t written[CHILDREN]; /* by member, once */
-  /* By member. */
+  /* By member; of one that is idempotent perhaps several times. */
   uint32_t begun[CHILDREN];
   bool answered[CHILDREN]; /* its child died after that */
 };
@@ -115,6 +116,7 @@ struct world
   bool busy[CHILDREN];
   int32_t runs[CHILDREN]; /* task << 8 | member, or -1 */
   bool restart;
+  uint32_t retries;
 
   /* keeper */
   struct pto_word keeper;
@@ -140,7 +142,7 @@ struct world
 
 static struct world *world;
 static bool exploring;
-static uint64_t n_points, n_deaths, n_lost; /* over all seeds */
+static uint64_t n_points, n_deaths, n_lost, n_retried; /* over all seeds */
 static uint64_t n_agreed, n_refused, n_broken, n_given_up;
 static uint64_t n_steps[PTO_LIFE_GONE + 1][PTO_LIFE_GONE + 1];
 static const char *carrier;
@@ -372,7 +374,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
         struct task *t = &world->tasks[task];
 
         world->runs[life->child] = (int32_t) (task << 8 | member);
-        g_assert_cmpuint (t->begun[member]++, ==, 0);
+        g_assert_cmpuint (t->begun[member]++, <=, t->idempotent ? world->retries : 0);
+        /* Of what was lost nothing is there. */
+        g_assert_cmpuint (world->words[task], <, t->n_members);
         if (t->workers[member] != PTO_WORKER_ANY)
           g_assert_cmpuint (t->workers[member], ==, life->child);
         for (uint32_t d = 0; d < task; d++)
@@ -608,6 +612,7 @@ make_world (uint64_t seed)
   world->random = seed * 0x9e3779b97f4a7c15u + 1;
   n_children = 1 + below (CHILDREN);
   world->restart = below (4) != 0;
+  world->retries = config.retries = below (4);
   pto_word_init (&world->keeper, 0, false);
   carrier = NULL;
   pool_test_init (&world->own, seed, 96u << 10, 16, 64, n_children, &child_ops, NULL,
@@ -656,6 +661,7 @@ draw_graph (bool may_fail)
         if (below (3) == 0)
           task->deps |= 1u << d;
       task->fails = may_fail && below (8) == 0;
+      task->idempotent = below (2) == 0;
     }
 }
 
@@ -673,6 +679,7 @@ submit (uint32_t number)
   struct pto_wish wish
       = { .cohort = PTO_COHORT_NONE, .n_members = task->n_members, .members = needs };
   struct pto_report report = { 0 };
+  uint8_t *access;
   uint32_t n = 0;
   uint32_t n_tensors;
 
@@ -681,18 +688,25 @@ submit (uint32_t number)
   to->name = "task";
   to->n_members = task->n_members;
   to->kind = PTO_CHILD_SUB;
+  to->idempotent = task->idempotent;
   to->config_bytes = offsetof (struct pto_call_config, output_prefix) + 1;
+  members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
+  access = (uint8_t *) (members + task->n_members);
   for (uint32_t d = 0; d <= number; d++)
     if (d == number || (task->deps >> d & 1) != 0)
       {
         Tensor tensor
             = make_tensor_external (&world->words[d], (uint64_t[]){ 1 }, 1, PTO_DTYPE_UINT64);
 
-        params[n++]
-            = pto2_make_param (d == number ? PTO_PARAM_OUTPUT_EXISTING : PTO_PARAM_INPUT, &tensor);
+        access[n] = d < number         ? PTO_WIRE_READ
+                    : task->idempotent ? PTO_WIRE_WRITE
+                                       : PTO_WIRE_READ | PTO_WIRE_WRITE;
+        params[n++] = pto2_make_param (d < number         ? PTO_PARAM_INPUT
+                                       : task->idempotent ? PTO_PARAM_OUTPUT
+                                                          : PTO_PARAM_OUTPUT_EXISTING,
+                                       &tensor);
       }
   n_tensors = to->n_tensors = n;
-  members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
   for (uint32_t m = 0; m < task->n_members; m++)
     {
       members[m] = (struct pto_member){ .n_tensors = (uint16_t) n_tensors,
@@ -709,6 +723,15 @@ submit (uint32_t number)
                                                               .extra = extra,
                                                               .extra_bytes = sizeof extra,
                                                               .wish = &wish });
+}
+
+static bool
+somebody_is_gone (void)
+{
+  for (uint32_t c = 0; c < world->own.n_children; c++)
+    if (pto_child_is_gone (&world->own.children[c]))
+      return true;
+  return false;
 }
 
 /* Deaths happened or not: which tasks failed must follow from which failed by themselves. */
@@ -737,13 +760,15 @@ check_run (uint32_t deaths)
         {
           if (needs_failed)
             g_assert_cmpuint (task->begun[m], ==, 0);
-          if (state == PTO_TASK_COMPLETED)
+          if (state == PTO_TASK_COMPLETED && !task->idempotent)
             g_assert_cmpuint (task->begun[m], ==, 1);
+          else if (state == PTO_TASK_COMPLETED)
+            g_assert_cmpuint (task->begun[m], >=, 1);
         }
       if (state == PTO_TASK_FAILED && !needs_failed)
         {
           roots++;
-          if (deaths == 0)
+          if (deaths == 0 || (task->idempotent && deaths <= world->retries && !somebody_is_gone ()))
             g_assert_true (task->fails);
           /* An answer that was given before a death counts. */
           if (task->n_members == 1 && task->answered[0])
@@ -781,6 +806,7 @@ run (struct pto_control *control)
     }
   pto_engine_end (world->own.engine, &report);
   g_assert_cmpstr (report.message, ==, "");
+  n_retried += pto_pool_retried (world->own.pool);
 }
 
 static void
@@ -837,15 +863,6 @@ static void
 take_whole (void *body, uint64_t bytes)
 {
   weak_write ((struct pto_control *) body - 1, sizeof (struct pto_control));
-}
-
-static bool
-somebody_is_gone (void)
-{
-  for (uint32_t c = 0; c < world->own.n_children; c++)
-    if (pto_child_is_gone (&world->own.children[c]))
-      return true;
-  return false;
 }
 
 static void
@@ -970,8 +987,9 @@ test_seeds (void)
         g_assert_true (from == PTO_LIFE_ASKED ? to == PTO_LIFE_ENDING
                                               : from == PTO_LIFE_ENDING && to == PTO_LIFE_KILLED);
   g_test_message ("%" G_GUINT64_FORMAT " switch points, %" G_GUINT64_FORMAT
-                  " deaths, %" G_GUINT64_FORMAT " ends seen",
-                  n_points, n_deaths, n_lost);
+                  " deaths, %" G_GUINT64_FORMAT " ends seen, %" G_GUINT64_FORMAT " tasks run again",
+                  n_points, n_deaths, n_lost, n_retried);
+  g_assert_true (n < 1000 || n_retried > n / 20);
   g_test_message ("registrations: %" G_GUINT64_FORMAT " agreed, %" G_GUINT64_FORMAT
                   " refused, of which %" G_GUINT64_FORMAT " after a yes, %" G_GUINT64_FORMAT
                   " given up",

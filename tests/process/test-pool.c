@@ -26,6 +26,11 @@ struct bench
   uint32_t lost[CHILDREN];
   char refused[CHILDREN][64];
   struct pto_control *asked; /* while a child is made; NULL: nothing */
+  /* Of what is submitted: to run it once more does no harm, it has these tensors of two words. */
+  bool idempotent;
+  uint32_t n_tensors;
+  PTOParamType types[2];
+  uint64_t *words[2];
 };
 
 static void
@@ -146,13 +151,16 @@ pass_time (struct bench *bench, uint64_t ns)
   settle (bench);
 }
 
-/* The request that the child has to answer; 0: none. */
+/* The request that the child, if it is there, has to answer; 0: none. */
 static uint32_t
 request_of (const struct bench *bench, uint32_t child)
 {
   const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
 
-  return pto_link_is_idle (&bench->own.children[child].link) ? 0 : mailbox->request;
+  return !pto_child_is_there (&bench->own.children[child])
+                 || pto_link_is_idle (&bench->own.children[child].link)
+             ? 0
+             : mailbox->request;
 }
 
 /* The numbers of the tasks that the child has; gives how many. */
@@ -215,6 +223,7 @@ bench_new (bool again)
     .limits
     = { .task_ns = 10 * SECOND, .start_ns = 5 * SECOND, .close_ns = 2 * SECOND, .stop_ns = SECOND },
     .group_ns = 3 * SECOND,
+    .retries = 2,
   };
   char error[256] = "";
 
@@ -301,10 +310,15 @@ submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *worker
 {
   static const uint8_t digest[PTO_DIGEST_BYTES];
   uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
-                + CHILDREN * sizeof (struct pto_member)] __attribute__ ((aligned (8)));
+                + CHILDREN * sizeof (struct pto_member) + 2] __attribute__ ((aligned (8)));
+  static const uint64_t shape[] = { 2 };
+  static const uint8_t access[] = { [PTO_PARAM_INPUT] = PTO_WIRE_READ,
+                                    [PTO_PARAM_OUTPUT] = PTO_WIRE_WRITE,
+                                    [PTO_PARAM_INOUT] = PTO_WIRE_READ | PTO_WIRE_WRITE,
+                                    [PTO_PARAM_NO_DEP] = 0 };
   struct pto_level_task *to = (struct pto_level_task *) extra;
   struct pto_member *members;
-  PTOParam param = make_scalar_param (number);
+  PTOParam params[3];
   struct pto_report report = { 0 };
   struct pto_need needs[CHILDREN];
   struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .n_members = n, .members = needs };
@@ -314,14 +328,26 @@ submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *worker
   to->name = "task";
   to->n_members = n;
   to->kind = PTO_CHILD_SUB;
+  to->idempotent = bench->idempotent;
+  to->n_tensors = bench->n_tensors;
   to->config_bytes = offsetof (struct pto_call_config, output_prefix) + 1;
   members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
   for (uint32_t m = 0; m < n; m++)
-    members[m] = (struct pto_member){ .n_scalars = 1, .worker = workers[m] };
+    members[m] = (struct pto_member){ .n_tensors = (uint16_t) bench->n_tensors,
+                                      .n_scalars = 1,
+                                      .worker = workers[m] };
+  for (uint32_t i = 0; i < bench->n_tensors; i++)
+    {
+      Tensor tensor = make_tensor_external (bench->words[i], shape, 1, PTO_DTYPE_UINT64);
+
+      params[i] = pto2_make_param (bench->types[i], &tensor);
+      ((uint8_t *) (members + n))[i] = access[bench->types[i]];
+    }
+  params[bench->n_tensors] = make_scalar_param (number);
   g_assert_cmpint (pto_pool_place (bench->own.pool, to, members, 16, 0, needs, &report), ==,
                    PTO_OK);
-  pto_engine_submit (bench->own.engine, &(struct pto_submit){ .params = &param,
-                                                              .n_params = 1,
+  pto_engine_submit (bench->own.engine, &(struct pto_submit){ .params = params,
+                                                              .n_params = bench->n_tensors + 1,
                                                               .extra = extra,
                                                               .extra_bytes = sizeof extra,
                                                               .wish = &wish });
@@ -1399,6 +1425,263 @@ test_together_lost (void)
   bench_free (bench);
 }
 
+/* --- what is run again --- */
+
+/* Whoever is next has it; others go on meanwhile, and what was lost is counted. */
+static void
+test_again (void)
+{
+  struct bench *bench = bench_ready (true);
+
+  bench->idempotent = true;
+  for (uint64_t i = 0; i < 5; i++)
+    submit_to (bench, i, ANY);
+  assert_tasks (bench, 0, 1, 2, 3);
+  take (bench, 1);
+  die (bench, 1);
+  answer (bench, 3);
+  assert_tasks (bench, 0, NEVER_MIND, 2, 4);
+  answer (bench, 0);
+  assert_tasks (bench, 1, NEVER_MIND, 2, 4);
+  /* It was not even begun: all the same. */
+  die (bench, 0);
+  revive (bench, 1);
+  answer (bench, 1);
+  assert_tasks (bench, NEVER_MIND, 1, 2, 4);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    answer (bench, c);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 2);
+  end_run (bench, 5, 0);
+  begin_run (bench);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 0);
+  end_run (bench, 0, 0);
+  bench_free (bench);
+}
+
+/* So often, and then it is lost as any other; who is not idempotent is so at once. */
+static void
+test_again_limit (void)
+{
+  struct bench *bench = bench_ready (true);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
+
+  bench->idempotent = true;
+  submit_to (bench, 0, 2);
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      take (bench, 2);
+      die (bench, 2);
+      g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 0);
+      /* It is for that one. */
+      assert_tasks (bench, NEVER_MIND, NEVER_MIND, NEVER_MIND, NEVER_MIND);
+      revive (bench, 2);
+      answer (bench, 2);
+      assert_tasks (bench, NEVER_MIND, NEVER_MIND, 0, NEVER_MIND);
+    }
+  take (bench, 2);
+  die (bench, 2);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
+  g_assert_cmpuint (first->n_lost, ==, 2);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 2);
+  end_run (bench, 1, 1);
+  begin_run (bench);
+  bench->idempotent = false;
+  submit_to (bench, 0, ANY);
+  die (bench, 0);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST_BEFORE);
+  g_assert_cmpuint (first->n_lost, ==, 0);
+  end_run (bench, 1, 1);
+  bench_free (bench);
+}
+
+/* Who does not live again takes with it what was for it alone; what others can do they do, and the
+ * last of all takes all. Each time it is told why. */
+static void
+test_again_gone (void)
+{
+  struct bench *bench = bench_ready (false);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
+
+  bench->idempotent = true;
+  submit_to (bench, 0, 1);
+  take (bench, 1);
+  die (bench, 1);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
+  end_run (bench, 1, 1);
+  begin_run (bench);
+  submit_to (bench, 0, ANY);
+  die (bench, 0);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, 0, NEVER_MIND);
+  die (bench, 2);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, NEVER_MIND, 0);
+  answer (bench, 3);
+  end_run (bench, 1, 0);
+  begin_run (bench);
+  submit_to (bench, 0, ANY);
+  take (bench, 3);
+  die (bench, 3);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 0);
+  end_run (bench, 1, 1);
+  bench_free (bench);
+}
+
+/* What it writes begins as zeros, what it reads is as it was. What it reads and writes, or nobody
+ * knows, is not run again. */
+static void
+test_again_memory (void)
+{
+  uint64_t in[] = { 1, 2 };
+  uint64_t out[] = { 3, 4, 5 };
+  struct bench *bench = bench_ready (true);
+  static const struct
+  {
+    PTOParamType type;
+    uint32_t shift; /* words that it lies behind out */
+    bool again;
+  } cases[] = { { PTO_PARAM_INPUT, 0, false }, { PTO_PARAM_INPUT, 1, false },
+                { PTO_PARAM_INOUT, 2, false }, { PTO_PARAM_NO_DEP, 2, false },
+                { PTO_PARAM_OUTPUT, 2, true }, { PTO_PARAM_INPUT, 2, true } };
+
+  bench->idempotent = true;
+  bench->n_tensors = 2;
+  bench->types[0] = PTO_PARAM_INPUT;
+  bench->types[1] = PTO_PARAM_OUTPUT;
+  bench->words[0] = in;
+  bench->words[1] = out;
+  submit_to (bench, 0, 0);
+  take (bench, 0);
+  g_assert_cmpuint (out[0], ==, 3);
+  die (bench, 0);
+  revive (bench, 0);
+  answer (bench, 0);
+  assert_tasks (bench, 0, NEVER_MIND, NEVER_MIND, NEVER_MIND);
+  g_assert_cmpuint (out[0], ==, 0);
+  g_assert_cmpuint (out[1], ==, 0);
+  g_assert_cmpuint (out[2], ==, 5);
+  g_assert_cmpuint (in[0], ==, 1);
+  g_assert_cmpuint (in[1], ==, 2);
+  answer (bench, 0);
+  end_run (bench, 1, 0);
+  for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      uint64_t words[4] = { 0 };
+
+      begin_run (bench);
+      bench->types[0] = cases[i].type;
+      bench->words[0] = words + cases[i].shift;
+      bench->words[1] = words;
+      submit_to (bench, 0, 1);
+      die (bench, 1);
+      g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, cases[i].again);
+      revive (bench, 1);
+      answer (bench, 1);
+      if (cases[i].again)
+        answer (bench, 1);
+      end_run (bench, 1, !cases[i].again);
+    }
+  bench_free (bench);
+}
+
+/* A group is run again as one, when all that were its members have ended, whatever they came to. */
+static void
+test_again_group (void)
+{
+  static const uint32_t three[] = { 0, 2, ANY };
+  struct bench *bench = bench_ready (true);
+
+  bench->idempotent = true;
+  submit (bench, 0, 3, three);
+  submit_to (bench, 1, ANY);
+  assert_tasks (bench, 0, 0, 0, 1);
+  answer (bench, 1);
+  take (bench, 2);
+  die (bench, 2);
+  /* It is asked to stop, and what it says then is nothing that went wrong. */
+  g_assert_cmpint (pto_child_life (&bench->own.children[0]), ==, PTO_LIFE_ASKED);
+  revive (bench, 2);
+  answer (bench, 2);
+  assert_tasks (bench, 0, NEVER_MIND, NEVER_MIND, 1);
+  answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "stopped");
+  assert_tasks (bench, 0, 0, 0, 1);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 0);
+  /* The next time one of them fails by itself, and another is lost after that: it has failed. */
+  answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "no");
+  die (bench, 1);
+  answer (bench, 2);
+  answer (bench, 3);
+  g_assert_cmpstr (pto_pool_first_failure (bench->own.pool)->failure.text, ==, "no");
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 1);
+  end_run (bench, 2, 1);
+  /* Two are lost at one time: it was one time. */
+  begin_run (bench);
+  revive (bench, 1);
+  answer (bench, 1);
+  submit (bench, 0, 3, three);
+  die (bench, 0);
+  die (bench, 2);
+  answer (bench, 1);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, NEVER_MIND, NEVER_MIND);
+  revive (bench, 0);
+  answer (bench, 0);
+  revive (bench, 2);
+  answer (bench, 2);
+  assert_tasks (bench, 0, 0, 0, NEVER_MIND);
+  for (uint32_t c = 0; c < 3; c++)
+    answer (bench, c);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 1);
+  end_run (bench, 1, 0);
+  bench_free (bench);
+}
+
+/* Of a run that is not wanted nothing is run again: not what is lost after that, nor what waits to
+ * be. */
+static void
+test_again_cancelled (void)
+{
+  struct bench *bench = bench_ready (true);
+
+  bench->idempotent = true;
+  submit_to (bench, 0, 0);
+  submit_to (bench, 1, 1);
+  die (bench, 0);
+  cancel (bench, SECOND);
+  die (bench, 1);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 1);
+  end_cancelled (bench, 2);
+  bench_free (bench);
+}
+
+/* What was lost together is run again one by one: one of them may be to blame. */
+static void
+test_again_together (void)
+{
+  struct bench *bench = bench_known (1000);
+
+  bench->idempotent = true;
+  submit_to (bench, 3, 0);
+  for (uint64_t i = 4; i < 7; i++)
+    submit_to (bench, i, 0);
+  bench->idempotent = false;
+  submit_to (bench, 7, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 4);
+  take (bench, 0);
+  die (bench, 0);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 5);
+  g_assert_cmpuint (PTO_TASK_LOCAL (pto_pool_first_failure (bench->own.pool)->task), ==, 7);
+  revive (bench, 0);
+  answer (bench, 0);
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      assert_has (bench, 0, i < 2 ? 5 + i : 4, 1);
+      answer_tasks (bench, 0, 0, 1000);
+    }
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 3);
+  end_run (bench, 8, 1);
+  bench_free (bench);
+}
+
 /* What takes long goes alone: others may be idle before it is done. One that did is enough; many
  * that do not make up for it. */
 static void
@@ -1798,6 +2081,13 @@ add_tests (void)
   g_test_add_func ("/pto/pool/together-named", test_together_named);
   g_test_add_func ("/pto/pool/together-failed", test_together_failed);
   g_test_add_func ("/pto/pool/together-lost", test_together_lost);
+  g_test_add_func ("/pto/pool/again", test_again);
+  g_test_add_func ("/pto/pool/again-limit", test_again_limit);
+  g_test_add_func ("/pto/pool/again-gone", test_again_gone);
+  g_test_add_func ("/pto/pool/again-memory", test_again_memory);
+  g_test_add_func ("/pto/pool/again-group", test_again_group);
+  g_test_add_func ("/pto/pool/again-cancelled", test_again_cancelled);
+  g_test_add_func ("/pto/pool/again-together", test_again_together);
   g_test_add_func ("/pto/pool/together-long", test_together_long);
   g_test_add_func ("/pto/pool/together-not", test_together_not);
   g_test_add_func ("/pto/pool/together-recorded", test_together_recorded);

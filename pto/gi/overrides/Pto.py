@@ -140,11 +140,11 @@ async def _await_close(worker):
     return await _awaits.await_alone(None, worker.close)
 
 
-async def _await_registration(worker, what, cancellable, workers):
+async def _await_registration(worker, what, cancellable, choices):
     if _functions.is_inside(worker):
-        return worker.register(what, cancellable, workers=workers)  # which may need this thread
-    return await _awaits.await_alone(cancellable, functools.partial(worker.register, workers=workers), what, cancellable,
-                                     undo=worker.unregister)
+        return worker.register(what, cancellable, **choices)  # which may need this thread
+    register = functools.partial(worker.register, **choices)
+    return await _awaits.await_alone(cancellable, register, what, cancellable, undo=worker.unregister)
 
 
 def _fork(*_):
@@ -285,13 +285,16 @@ class Worker(Pto.Worker):
         return Pto.Worker.close_async(self, lambda worker, result, *_: callback(worker, result))
 
     @staticmethod
-    def _callable(what):
-        if isinstance(what, Pto.Callable):
-            return what
+    def _callable(what, idempotent=None):
         if isinstance(what, SubWorkerFunction):
-            return what.callable()
-        made = Callable.function(what)
-        made.set_import_path(_functions.import_path(what))
+            made = what.callable()
+        elif isinstance(what, Pto.Callable):
+            made = what
+        else:
+            made = Callable.function(what)
+            made.set_import_path(_functions.import_path(what))
+        if idempotent is not None:
+            made.set_idempotent(idempotent)
         return made
 
     def _ids(self, workers):
@@ -306,23 +309,25 @@ class Worker(Pto.Worker):
         return ids
 
     def register_async(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None,
-                       callback: _Callback | None = None, *, workers: Iterable[int | Worker] | None = None) -> _Async[CallableHandle]:
+                       callback: _Callback | None = None, *, idempotent: bool | None = None,
+                       workers: Iterable[int | Worker] | None = None) -> _Async[CallableHandle]:
         """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C: on all
         workers."""
         if callback is None:
-            return _await_registration(self, what, cancellable or Gio.Cancellable(), workers)
+            return _await_registration(self, what, cancellable or Gio.Cancellable(), {"idempotent": idempotent, "workers": workers})
         if workers is not None:
             raise TypeError(_("workers= and a callback do not go together: await register_async(what, workers=...)"))
-        return Pto.Worker.register_async(self, self._callable(what), cancellable,
+        return Pto.Worker.register_async(self, self._callable(what, idempotent), cancellable,
                                          lambda worker, result, *_: callback(worker, result))
 
-    def register(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None, *,
+    def register(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None, *, idempotent: bool | None = None,
                  workers: Iterable[int | Worker] | None = None) -> CallableHandle:
         """Makes something known to the worker and all below it, so that tasks can run it: a callable, or a function. workers:
-        only to those of them, by their ids or themselves, and tasks of it go to nobody else."""
+        only to those of them, by their ids or themselves, and tasks of it go to nobody else. idempotent=True: to run a task of
+        it more than once does no harm, so one that is lost with its worker is run again."""
         if self.get_level() > 2:  # children are told by the thread of the run
             _functions.check_outside(self, _NO_REGISTRATION_ON_THREAD, on_other_thread=True)
-        what = self._callable(what)
+        what = self._callable(what, idempotent)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
             if workers is None:

@@ -83,8 +83,9 @@ class SubWorkerFunction:
     """A function that Pto.sub() decorates: total(orch, x.read(), y.write()) has a SUB worker call it with the arrays. Called with
     something else than an orchestrator it is what it was."""
 
-    def __init__(self, function: _Function) -> None:
+    def __init__(self, function: _Function, idempotent: bool = False) -> None:
         functools.update_wrapper(self, function)
+        self._idempotent = idempotent
         _subs.add(self)
 
     def __repr__(self) -> str:
@@ -106,6 +107,7 @@ class SubWorkerFunction:
             return function(*args)
         del call.__wrapped__  # whose parameters are not those of this one
         made = Callable.function(call, Pto.CallableKind.SUB)
+        made.set_idempotent(self._idempotent)
         path = f"{function.__module__}:{function.__qualname__}"
         with contextlib.suppress(ImportError, AttributeError, ValueError):
             made.set_import_path(path if function.__module__ != "__main__" and pkgutil.resolve_name(path) is self else None)
@@ -119,18 +121,24 @@ class SubWorkerFunction:
         return known[self]
 
 
-def sub(function: _Function) -> SubWorkerFunction:
+def sub(function: _Function | None = None, *, idempotent: bool = False) -> SubWorkerFunction | _Call[[_Function], SubWorkerFunction]:
     """@Pto.sub has a function run on SUB workers: in an orchestration function total(orch, x.read(), y.write()) submits it. Workers
-    that start later know it; it is called with an array for each tensor, and with the numbers."""
+    that start later know it; it is called with an array for each tensor, and with the numbers. @Pto.sub(idempotent=True): it is
+    run again where it was lost (Pto.Callable.set_idempotent())."""
+    if function is None:
+        return lambda function: sub(function, idempotent=idempotent)
     if not callable(function):
-        raise TypeError(_("{what} is no function: @Pto.sub stands before one, without arguments").format(what=repr(function)))
-    return SubWorkerFunction(function)
+        raise TypeError(_("{what} is no function: @Pto.sub stands before one").format(what=repr(function)))
+    return SubWorkerFunction(function, idempotent)
 
 
 def register_subs(worker):
     """Before processes are made: what is known by then goes along."""
     if worker.get_level() > 2 and worker.get_state() == Pto.WorkerState.NEW:
+        is_remote = worker.dup_remote_address() is not None
         for function in list(_subs):
-            function.handle_for(worker)
+            # What can not be sent there is not for its tasks: modules that those import have their own.
+            if not is_remote or function.callable().get_import_path() is not None:
+                function.handle_for(worker)
         for child in worker.get_children():
             register_subs(child)

@@ -1,0 +1,137 @@
+/* pool-again.c: which task that was lost with its worker is run once more, and what of it is seen?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One whose callable was said to be idempotent, which reads nothing that it writes, so that it
+ * finds what it found before, and all that it leaves is what its last run has written. It has not
+ * ended: what comes after it goes on to wait, and nobody reads or writes its memory meanwhile. The
+ * engine makes it ready as it was before, when all of its members have ended (struct pto_outcome),
+ * so any worker takes it that could have at first.
+ *
+ * All of it is the carrier's, as are the words of the task (service.h) that say how far this is:
+ *
+ *     member dies: lost ---- the last member ends: anew ---- a member is dispatched: neither
+ */
+#include "pool-private.h"
+
+#include "../core/ready.h"
+
+#include <string.h>
+
+struct extent
+{
+  uint64_t begin, end;
+};
+
+static struct extent
+extent_of (const struct pto_slot *slot, uint32_t tensor)
+{
+  const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
+  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
+  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+
+  for (uint32_t d = 0; d < given->ndims; d++)
+    bytes *= given->shapes[d];
+  return (struct extent){ begin, begin + bytes };
+}
+
+/* Does it find what it found before? Not what was passed on without a word, nor what was nowhere
+ * but at the worker. */
+static bool
+can_be_repeated (const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    {
+      struct extent written = extent_of (slot, i);
+
+      if (access[i] == PTO_WIRE_READ)
+        continue;
+      if (access[i] != PTO_WIRE_WRITE)
+        return false;
+      for (uint32_t k = 0; k < task->n_tensors; k++)
+        {
+          struct extent read = extent_of (slot, k);
+
+          if (access[k] == PTO_WIRE_READ && read.begin < written.end && written.begin < read.end)
+            return false;
+        }
+    }
+  return true;
+}
+
+static bool
+stays (const struct pto_pool *pool, const struct pto_child *child, const struct pto_child *dead)
+{
+  return child != dead
+             ? pto_child_life (child) != PTO_LIFE_GONE
+             : pto_child_lives_again (child, pto_pool_is_to_close (pool, child), pool->closing);
+}
+
+/* Is there anybody left to run it? Or why it was lost would not be told. */
+static bool
+finds_workers (const struct pto_pool *pool, const struct pto_slot *slot,
+               const struct pto_child *dead)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const struct pto_member *members = pto_level_task_members (task);
+  uint32_t left = 0;
+
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
+    {
+      const struct pto_child *child = &pool->config.children[i];
+
+      if (child->kind == dead->kind && child->level == dead->level)
+        left += stays (pool, child, dead);
+    }
+  for (uint32_t m = 0; m < task->n_members; m++)
+    if (members[m].worker != PTO_WORKER_ANY
+        && !stays (pool, &pool->config.children[pool->numbers[task->kind][members[m].worker]],
+                   dead))
+      return false;
+  return left >= task->n_members;
+}
+
+/* Is nothing of it left that could write here any more? Who speaks for somebody far away was all
+ * there is of them here; processes of its own, a worker of this machine may leave behind for a
+ * moment. */
+static bool
+leaves_nobody (const struct pto_child *child)
+{
+  return child->far || child->level <= 2;
+}
+
+bool
+pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot, const struct pto_child *child)
+{
+  struct pto_level_task *task = pto_pool_task (slot);
+
+  /* Another member was lost before. */
+  if (task->lost)
+    return true;
+  if (!task->idempotent || task->failed || task->n_lost >= pool->config.retries
+      || pto_pool_is_cancelled (pool) || pto_engine_has_failed (pool->engine)
+      || !leaves_nobody (child) || !can_be_repeated (slot) || !finds_workers (pool, slot, child))
+    return false;
+  task->lost = true;
+  task->n_lost++;
+  pool->retried++;
+  return true;
+}
+
+void
+pto_pool_clean (const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    if (access[i] == PTO_WIRE_WRITE)
+      {
+        struct extent written = extent_of (slot, i);
+
+        memset ((void *) (uintptr_t) written.begin, 0, written.end - written.begin);
+      }
+}
