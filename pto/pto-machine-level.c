@@ -127,6 +127,7 @@ make_children (LevelMachine *self, const char *path)
               = pto_remote_child_new (child, name, &parent, pto_machine_level_list_known);
           pto_remote_child_get_server (self->remotes[i], &configs[i].server);
           configs[i].far = true;
+          configs[i].address = child->remote->address;
         }
       else
         {

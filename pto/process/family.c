@@ -158,7 +158,8 @@ begin_process (struct pto_body *body, struct pto_report *report)
                                        .fork_data = family->fork_data,
                                        .main = process_main,
                                        .data = body,
-                                       .inherit_stderr = family->inherit_stderr };
+                                       .inherit_stderr = family->inherit_stderr,
+                                       .labels = body->config.far };
 
   return pto_process_begin (&body->process, &config, report);
 }
@@ -324,6 +325,7 @@ pto_family_report_start (struct pto_family *family, const struct pto_child *chil
 {
   const struct pto_body *body = body_of (child);
   const char *path = child->path;
+  char name[sizeof child->path + 256];
   char text[512];
   char words[256];
 
@@ -337,6 +339,11 @@ pto_family_report_start (struct pto_family *family, const struct pto_child *chil
       /* What fails deeper down names its place itself. */
       return pto_report_set (report, status, "%s%s%s", named ? "" : path,
                              named ? "" : _ (" can not be started: "), body->failure.text);
+    }
+  if (body->config.address != NULL)
+    {
+      snprintf (name, sizeof name, "%s (%s)", path, body->config.address);
+      path = name;
     }
   describe (child, text, sizeof text, words, sizeof words);
   return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,

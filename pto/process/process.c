@@ -523,6 +523,7 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   memcpy (path, process->path, sizeof path);
   pto_process_init (process, path);
   process->generation = pto_process_generation ();
+  process->labels = config->labels;
   if (!make_openings (&openings, config->inherit_stderr))
     return fail (process, &openings, _ ("no pipe"), errno, report);
 
@@ -642,6 +643,12 @@ keep (struct pto_process *process, const char *bytes, size_t n)
 void
 pto_process_take_words (struct pto_process *process, struct pto_words *words)
 {
+  if (words->n == 0)
+    {
+      snprintf (words->label, sizeof words->label, "%s%s", process->labels ? process->path : "",
+                process->labels ? ": " : "");
+      words->mid_line = process->mid_line;
+    }
   /* Not for ever: a child that does nothing but write must not keep its keeper from the others. */
   while (process->words >= 0 && words->n < sizeof words->bytes)
     {
@@ -652,6 +659,7 @@ pto_process_take_words (struct pto_process *process, struct pto_words *words)
         {
           keep (process, bytes, (size_t) n);
           words->n += (uint32_t) n;
+          process->mid_line = bytes[n - 1] != '\n';
         }
       else if (n == 0 || (errno != EINTR && errno != EAGAIN))
         let_go (&process->words);
@@ -764,6 +772,78 @@ write_or_drop (struct pto_words *words, const char *bytes, size_t n, uint64_t un
   return done;
 }
 
+/* Lines with a label, on their way. */
+struct labelled
+{
+  struct pto_words *words;
+  uint64_t until;
+  size_t line;    /* where the current one begins, among the words ... */
+  size_t written; /* ... and one before which all has found room */
+  size_t n;
+  char bytes[CHUNK];
+};
+
+static bool
+flush_labelled (struct labelled *to)
+{
+  if (write_or_drop (to->words, to->bytes, to->n, to->until) != to->n)
+    return false;
+  to->written = to->line;
+  to->n = 0;
+  return true;
+}
+
+static bool
+add_labelled (struct labelled *to, const char *bytes, size_t n)
+{
+  while (n > 0)
+    {
+      size_t fits = sizeof to->bytes - to->n;
+
+      fits = fits < n ? fits : n;
+      memcpy (to->bytes + to->n, bytes, fits);
+      to->n += fits;
+      bytes += fits;
+      n -= fits;
+      if (to->n == sizeof to->bytes && !flush_labelled (to))
+        return false;
+    }
+  return true;
+}
+
+/* Does it say already who says it, or who of those below? */
+static bool
+is_labelled (const char *line, size_t n, const char *label, size_t label_bytes)
+{
+  size_t path = label_bytes - 2;
+
+  return n > path && memcmp (line, label, path) == 0 && (line[path] == ':' || line[path] == '/');
+}
+
+/* As write_or_drop(), of all lines: of a line that found room in part nothing is counted. */
+static size_t
+write_labelled (struct pto_words *words, uint64_t until)
+{
+  struct labelled to = { .words = words, .until = until };
+  size_t label_bytes = strlen (words->label);
+  bool begins = !words->mid_line;
+
+  for (size_t done = 0, n; done < words->n; done += n)
+    {
+      const char *line = words->bytes + done;
+      const char *end = memchr (line, '\n', words->n - done);
+
+      n = end != NULL ? (size_t) (end + 1 - line) : words->n - done;
+      to.line = done;
+      if ((begins && !is_labelled (line, n, words->label, label_bytes)
+           && !add_labelled (&to, words->label, label_bytes))
+          || !add_labelled (&to, line, n))
+        return to.written;
+      begins = true;
+    }
+  return flush_labelled (&to) ? words->n : to.written;
+}
+
 void
 pto_words_pass_on (struct pto_words *words)
 {
@@ -784,7 +864,8 @@ pto_words_pass_on (struct pto_words *words)
         words->left_out = 0;
     }
   if (words->left_out == 0)
-    done = write_or_drop (words, words->bytes, words->n, until);
+    done = words->label[0] != '\0' ? write_labelled (words, until)
+                                   : write_or_drop (words, words->bytes, words->n, until);
   words->left_out += words->n - done;
   words->n = 0;
   pto_quiet_end (&quiet);

@@ -37,6 +37,8 @@ struct pto_process
   int status; /* exit status or signal */
   char last[PTO_LAST_WORDS]; /* the end of what it wrote to standard error */
   uint32_t last_bytes;
+  bool labels;   /* its lines are passed on with its path before each */
+  bool mid_line; /* what was taken of them so far ends within one */
 };
 
 /* What children write, on its way; zeros at first. As much as a pipe holds, and a look at its end.
@@ -46,6 +48,8 @@ struct pto_words
   uint32_t n;
   bool deaf;         /* nobody has read for a while */
   uint64_t left_out; /* bytes that found no room or no reader, not told yet */
+  char label[100];   /* goes before each line, but where mid_line says that the first goes on */
+  bool mid_line;
   char bytes[68 << 10];
 };
 
@@ -57,6 +61,7 @@ struct pto_process_config
   int (*main) (void *data);
   void *data;
   bool inherit_stderr; /* no pipe: then nobody knows its last words */
+  bool labels;         /* what it writes is passed on with its path before each line */
 };
 
 /* Exit status of a child that found itself without a parent: nobody is there to read it. */
@@ -83,8 +88,9 @@ enum pto_status pto_process_begin (struct pto_process *process,
                                    struct pto_report *report);
 /* pidfd is readable: reaps. true the first time: then its last words are there to be taken. */
 bool pto_process_reap (struct pto_process *process);
-/* words is readable: keeps the end of what there is, and adds all of it to words, as far as there
- * is room. Somebody must take them while the child runs, or it waits when 64 KiB are full. */
+/* words is readable: keeps the end of what there is, and adds all of it to words, which has
+ * nothing of another process, as far as there is room. Somebody must take them while the child
+ * runs, or it waits when 64 KiB are full. */
 void pto_process_take_words (struct pto_process *process, struct pto_words *words);
 /* Onto our own standard error. Nobody may read that (a stopped terminal, a pager), so it waits for
  * a moment only, and not again until somebody reads: what finds no room is left out, and that is

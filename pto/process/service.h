@@ -119,10 +119,11 @@ struct pto_server
 struct pto_child_config
 {
   enum pto_child_kind kind;
-  uint32_t level;     /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
-  uint32_t id_plus_1; /* NEXT: what it is called, if not by its number among its kind; or 0 */
-  bool thread;        /* a thread of this process instead of a process */
-  bool far;           /* what it runs shares no memory with us: it keeps copies (writes.h) */
+  uint32_t level;      /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  uint32_t id_plus_1;  /* NEXT: what it is called, if not by its number among its kind; or 0 */
+  bool thread;         /* a thread of this process instead of a process */
+  bool far;            /* what it runs shares no memory with us: it keeps copies (writes.h) */
+  const char *address; /* then: where it is, for messages; it stays */
   /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
    * as well. In a process child all of it is the copy that the fork made. */
   struct pto_server server;

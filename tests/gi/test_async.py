@@ -548,7 +548,7 @@ class Life(unittest.TestCase):
 
         register, handles = Pto.Worker.register, []
 
-        def held(worker, what, cancellable=None):
+        def held(worker, what, cancellable=None, **choices):
             handles.append(register(worker, what))
             entered.set()
             go.wait(60)

@@ -1,5 +1,6 @@
 # test_retries.py: which tasks that are lost with their worker are run again, and what is seen of that?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import asyncio
 import json
 import os
 import signal
@@ -157,6 +158,14 @@ class Retries(unittest.TestCase):
         made.set_idempotent(True)
         made.set_idempotent(False)
         self.assertEqual(said, [True, False])
+
+    def test_awaited(self):
+        async def main():
+            return await self.host.register_async(step, idempotent=True)
+        self.host.start()
+        handle = asyncio.run(main())
+        self.host.run(lambda orch: orch.submit_sub(handle, [Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write(), 0, 1]))
+        self.assertEqual(self.host.statistics.get_retried(), 1)
 
     def test_decorated(self):
         self.host.start()

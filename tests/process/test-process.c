@@ -288,6 +288,69 @@ test_words_are_passed_on_and_kept (void)
   g_free (text);
 }
 
+/* Whoever has several far away is told which of them says it: each line once, whatever the pieces
+ * that it comes in, and none that says so itself. */
+static void
+test_labels (void)
+{
+  static const char *const given[]
+      = { "one\ntw", "o\n\nL3/0/sub0: says it\n", "L3/0/sub0/L2/0: too\nL3/0/sub00: not\n",
+          "L3/0/sub0", " neither\nno end" };
+  static const char wanted[] = "L3/0/sub0: one\nL3/0/sub0: two\nL3/0/sub0: \nL3/0/sub0: says it\n"
+                               "L3/0/sub0/L2/0: too\nL3/0/sub0: L3/0/sub00: not\n"
+                               "L3/0/sub0: L3/0/sub0 neither\nL3/0/sub0: no end";
+  struct stand_in err = put_in_place (STDERR_FILENO, -1);
+  struct pto_process process;
+  int ends[2];
+  char *text;
+
+  pto_process_init (&process, "L3/0/sub0");
+  process.labels = true;
+  g_assert_cmpint (pipe2 (ends, O_CLOEXEC | O_NONBLOCK), ==, 0);
+  process.words = ends[0];
+  for (guint i = 0; i < G_N_ELEMENTS (given); i++)
+    {
+      CHECK (write (ends[1], given[i], strlen (given[i])) == (ssize_t) strlen (given[i]));
+      take_words (&process);
+    }
+  text = take_out (err);
+  g_assert_cmpstr (text, ==, wanted);
+  g_free (text);
+  assert_last_line (&process, "no end");
+  close (ends[0]);
+  close (ends[1]);
+}
+
+static void
+test_many_labels (void)
+{
+  struct stand_in err = put_in_place (STDERR_FILENO, -1);
+  GString *given = g_string_new (NULL);
+  GString *wanted = g_string_new (NULL);
+  struct pto_process process;
+  int ends[2];
+  char *text;
+
+  for (guint i = 0; given->len < 60000; i++)
+    {
+      g_string_append_printf (given, "%*u\n", (int) (i * 7919 % 5000), i);
+      g_string_append_printf (wanted, "L3/0/sub0: %*u\n", (int) (i * 7919 % 5000), i);
+    }
+  pto_process_init (&process, "L3/0/sub0");
+  process.labels = true;
+  g_assert_cmpint (pipe2 (ends, O_CLOEXEC | O_NONBLOCK), ==, 0);
+  process.words = ends[0];
+  CHECK (write (ends[1], given->str, given->len) == (ssize_t) given->len);
+  take_words (&process);
+  text = take_out (err);
+  g_assert_cmpstr (text, ==, wanted->str);
+  g_free (text);
+  g_string_free (given, TRUE);
+  g_string_free (wanted, TRUE);
+  close (ends[0]);
+  close (ends[1]);
+}
+
 /* More than is kept, and more than the pipe holds. */
 static void
 test_many_words (void)
@@ -669,6 +732,8 @@ main (int argc, char **argv)
   add ("/pto/process/fork-refused", test_fork_refused);
   add ("/pto/process/copy-of-the-parent", test_copy_of_the_parent);
   add ("/pto/process/words-are-passed-on-and-kept", test_words_are_passed_on_and_kept);
+  add ("/pto/process/labels", test_labels);
+  add ("/pto/process/many-labels", test_many_labels);
   add ("/pto/process/many-words", test_many_words);
   add ("/pto/process/words-of-who-leaves-a-grandchild", test_words_of_who_leaves_a_grandchild);
   add ("/pto/process/stderr-closed-early", test_stderr_closed_early);

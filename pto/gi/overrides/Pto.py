@@ -143,8 +143,7 @@ async def _await_close(worker):
 async def _await_registration(worker, what, cancellable, choices):
     if _functions.is_inside(worker):
         return worker.register(what, cancellable, **choices)  # which may need this thread
-    register = functools.partial(worker.register, **choices)
-    return await _awaits.await_alone(cancellable, register, what, cancellable, undo=worker.unregister)
+    return await _awaits.await_alone(cancellable, worker.register, what, cancellable, undo=worker.unregister, **choices)
 
 
 def _fork(*_):

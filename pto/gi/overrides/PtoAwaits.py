@@ -28,10 +28,10 @@ async def awaited(runner, cancellable, call, undo=None):
         raise
 
 
-async def await_alone(cancellable, call, *args, undo=None):
+async def await_alone(cancellable, call, *args, undo=None, **named):
     """On a thread of its own: beside what else is under way."""
     runner = concurrent.futures.ThreadPoolExecutor(1, "pto-" + call.__name__)
     try:
-        return await awaited(runner, cancellable, functools.partial(call, *args), undo)
+        return await awaited(runner, cancellable, functools.partial(call, *args, **named), undo)
     finally:
         runner.shutdown(wait=False)

@@ -6,6 +6,8 @@ import signal
 import sys
 import time
 
+from gi.repository import GLib
+
 
 def double(args):
     x, y = args
@@ -135,3 +137,15 @@ def which_below(orch, args, config):
 
 def own_path(orch, args, config):
     args[0][0] = int(orch.worker.dup_path().rpartition("/")[2])
+
+
+def say(args):
+    print("function", args[0], file=sys.stderr, flush=True)
+
+
+def say_all(orch, args, config):
+    """i: in pieces, an empty line, a line of GLib's, and one of a function below."""
+    os.write(2, b"orches")
+    os.write(2, b"tration %d\n\n" % args[0])
+    GLib.log_variant(None, GLib.LogLevelFlags.LEVEL_MESSAGE, GLib.Variant("a{sv}", {"MESSAGE": GLib.Variant("s", f"logged {args[0]}")}))
+    orch.submit_sub(orch.worker.lookup("say"), [args[0]])
