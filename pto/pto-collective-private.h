@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-#define PTO_N_COLLECTIVES 3
+#define PTO_N_COLLECTIVES 6
 
 /* Before a worker has children: they know the functions of this library from birth, in whichever
  * process a worker needs them. Any thread. */

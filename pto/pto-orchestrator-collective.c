@@ -6,6 +6,9 @@
  * all the tensors, tagged. So who it waits for, who waits for it, records, graphs, failures and
  * cancelling are what they are for every task, and which kind of worker has made the tensors is
  * nobody's matter: what a remote one has written is here by then.
+ *
+ * Tensors that stay at ranks of one job are not here. Theirs is a group, with a member for each
+ * rank, of a function that is looked up there (pto-remote-rank.c).
  */
 #include "config.h"
 
@@ -18,6 +21,8 @@
 #include "pto-collective-private.h"
 #include "pto-error-private.h"
 #include "pto-function.h"
+#include "pto-remote-job-private.h"
+#include "pto-remote-rank-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-text-private.h"
@@ -118,8 +123,14 @@ enum
 {
   ALLREDUCE,
   BROADCAST,
-  ALLTOALL
+  ALLTOALL,
+  /* The same, by ranks. */
+  RANKS
 };
+
+static const char *const rank_paths[RANKS] = { [ALLREDUCE] = PTO_REMOTE_RANK_ALLREDUCE,
+                                               [BROADCAST] = PTO_REMOTE_RANK_BROADCAST,
+                                               [ALLTOALL] = PTO_REMOTE_RANK_ALLTOALL };
 
 static PtoCallable *functions[PTO_N_COLLECTIVES];
 
@@ -133,6 +144,12 @@ pto_collective_make_functions (void)
   functions[ALLREDUCE] = pto_sub_function_new ("pto_allreduce", run_allreduce, NULL, NULL);
   functions[BROADCAST] = pto_sub_function_new ("pto_broadcast", run_broadcast, NULL, NULL);
   functions[ALLTOALL] = pto_sub_function_new ("pto_alltoall", run_alltoall, NULL, NULL);
+  for (guint i = 0; i < RANKS; i++)
+    {
+      functions[RANKS + i]
+          = pto_imported_function_new (PTO_CALLABLE_ORCHESTRATION, rank_paths[i], NULL);
+      pto_callable_set_name (functions[RANKS + i], pto_callable_get_name (functions[i]));
+    }
   g_once_init_leave (&made, TRUE);
 }
 
@@ -152,8 +169,9 @@ find_handle (PtoWorker *worker, guint which, GError **error)
 
 /* --- what is refused --- */
 
+/* by_ranks: it needs nobody here. */
 static gboolean
-check_level (PtoOrchestrator *self, const char *name, GError **error)
+check_level (PtoOrchestrator *self, const char *name, gboolean by_ranks, GError **error)
 {
   g_autofree char *path = NULL;
 
@@ -167,7 +185,7 @@ check_level (PtoOrchestrator *self, const char *name, GError **error)
                    name);
       return FALSE;
     }
-  if (self->worker->n_sub_workers > 0)
+  if (by_ranks || self->worker->n_sub_workers > 0)
     return TRUE;
   path = pto_worker_dup_path (self->worker);
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
@@ -237,6 +255,61 @@ check_tensors (const char *name, PtoTensor *const *tensors, gsize n, GError **er
   return TRUE;
 }
 
+/* --- ranks --- */
+
+/* What a tensor is a rank's of; NULL: of nothing. */
+static const PtoRemoteSpec *
+find_rank (PtoOrchestrator *self, PtoTensor *tensor)
+{
+  int home = pto_tensor_get_worker (tensor);
+  guint number;
+  PtoWorker *worker = home >= 0 && pto_worker_find_child (self->worker, (guint) home, &number)
+                          ? pto_worker_peek_child (self->worker, number)
+                          : NULL;
+
+  return worker != NULL && worker->remote != NULL && worker->remote->job != NULL ? worker->remote
+                                                                                 : NULL;
+}
+
+static gboolean
+is_anywhere (PtoTensor *const *tensors, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    if (pto_tensor_get_worker (tensors[i]) >= 0)
+      return FALSE;
+  return TRUE;
+}
+
+/* Tensors of which one stays somewhere: one at each rank of a job. order: of each rank, which is
+ * its. */
+static gboolean
+find_order (PtoOrchestrator *self, const char *name, PtoTensor *const *tensors, gsize n,
+            gsize *order, GError **error)
+{
+  const PtoRemoteSpec *first = n > 0 ? find_rank (self, tensors[0]) : NULL;
+
+  for (gsize i = 0; i < n; i++)
+    order[i] = n;
+  for (gsize i = 0; i < n; i++)
+    {
+      const PtoRemoteSpec *spec = find_rank (self, tensors[i]);
+
+      if (spec != NULL && spec->job == first->job && spec->rank < n && order[spec->rank] == n
+          && pto_remote_job_get_n_ranks (spec->job) == n)
+        {
+          order[spec->rank] = i;
+          continue;
+        }
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("%s: tensor %zu of %zu: where one stays at a worker (make_tensor_at), there is "
+             "one at each rank of one job (add_remote_job), and no other"),
+          name, i, n);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* --- submits --- */
 
 static void
@@ -255,6 +328,63 @@ submit (PtoOrchestrator *self, guint which, PtoTaskArgs *args, GError **error)
   return handle != NULL && (pto_orchestrator_submit_sub) (self, handle, args, -1, error);
 }
 
+/* By the ranks that tensors stay at. from: of an all-to-all; else NULL. word: what it is about;
+ * root: of a broadcast, the tensor that is read, or -1: each is read and written. */
+static gboolean
+submit_to_ranks (PtoOrchestrator *self, guint which, PtoTensor *const *tensors,
+                 PtoTensor *const *from, gsize n, guint64 word, gssize root, GError **error)
+{
+  static const char *const names[RANKS]
+      = { [ALLREDUCE] = "allreduce", [BROADCAST] = "broadcast", [ALLTOALL] = "alltoall" };
+  g_autofree gsize *order = g_new (gsize, n);
+  g_autofree gsize *others = g_new (gsize, n);
+  g_autofree int *workers = g_new (int, n);
+  g_autoptr (GPtrArray) args
+      = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_task_args_unref);
+  PtoCallableHandle *handle;
+
+  if (!find_order (self, names[which], tensors, n, order, error)
+      || (from != NULL && !find_order (self, names[which], from, n, others, error)))
+    return FALSE;
+  for (gsize rank = 0; rank < n; rank++)
+    {
+      PtoTensor *tensor = tensors[order[rank]];
+      PtoTaskArgs *member = pto_task_args_new ();
+
+      g_ptr_array_add (args, member);
+      workers[rank] = pto_tensor_get_worker (tensor);
+      if (from != NULL && order[rank] != others[rank])
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       _ ("%s: tensors %zu to read and to write stay at different workers"),
+                       names[which], order[rank]);
+          return FALSE;
+        }
+      if (from != NULL)
+        pto_task_args_add_tensor (member, from[order[rank]], PTO_DIRECTION_INPUT);
+      if (from == NULL && root < 0)
+        pto_task_args_add_tensor (member, tensor, PTO_DIRECTION_INOUT);
+      else if (from == NULL && (gsize) root == order[rank])
+        {
+          pto_task_args_add_tensor (member, tensor, PTO_DIRECTION_INPUT);
+          word = rank;
+        }
+      else
+        add_output (member, tensor);
+    }
+  for (gsize rank = 0; rank < n; rank++)
+    {
+      pto_task_args_add_scalar (g_ptr_array_index (args, rank), word);
+      pto_task_args_add_scalar (g_ptr_array_index (args, rank), rank);
+      /* Of the job: its workers say which it is. */
+      pto_task_args_add_scalar (g_ptr_array_index (args, rank), 0);
+    }
+  handle = find_handle (self->worker, RANKS + which, error);
+  return handle != NULL
+         && (pto_orchestrator_submit_next_level_group) (self, handle, (PtoTaskArgs **) args->pdata,
+                                                        n, NULL, workers, n, error);
+}
+
 /**
  * pto_orchestrator_allreduce:
  * @orchestrator: an orchestrator of a worker of level 3 or up
@@ -271,6 +401,10 @@ submit (PtoOrchestrator *self, guint which, PtoTaskArgs *args, GError **error)
  * are combined as float, and each result is rounded to the nearest; what is no number stays none.
  * When a task that was to write one of them fails, this one is not run, and neither is what needs
  * its result.
+ *
+ * Tensors that stay ([method@Pto.Orchestrator.make_tensor_at]), one at each rank of a job of
+ * [method@Pto.Worker.add_remote_job], are combined there by MPI, in the order of the ranks, and
+ * need no SUB worker. A death of one fails the task with %PTO_ERROR_WORKER_LOST.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the tensor: for none at all, for shapes or types that
  * differ, for tensors that overlap or are not contiguous, for elements that can not be combined,
@@ -292,12 +426,14 @@ pto_orchestrator_allreduce (PtoOrchestrator *orchestrator, PtoTensor *const *ten
                                                  [PTO_REDUCTION_MIN] = PTO_OPERATOR_MIN,
                                                  [PTO_REDUCTION_MAX] = PTO_OPERATOR_MAX };
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  gboolean here;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensors != NULL || n_tensors == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_level (orchestrator, "allreduce", error)
+  here = is_anywhere (tensors, n_tensors);
+  if (!check_level (orchestrator, "allreduce", !here, error)
       || !check_count ("allreduce", n_tensors, error)
       || !check_tensors ("allreduce", tensors, n_tensors, error))
     return FALSE;
@@ -311,6 +447,9 @@ pto_orchestrator_allreduce (PtoOrchestrator *orchestrator, PtoTensor *const *ten
                    pto_dtype_name ((DataType) pto_tensor_get_dtype (tensors[0])));
       return FALSE;
     }
+  if (!here)
+    return submit_to_ranks (orchestrator, ALLREDUCE, tensors, NULL, n_tensors, operators[operation],
+                            -1, error);
   for (gsize i = 0; i < n_tensors; i++)
     pto_task_args_add_tensor (args, tensors[i], PTO_DIRECTION_INOUT);
   pto_task_args_add_scalar (args, operators[operation]);
@@ -342,12 +481,14 @@ pto_orchestrator_broadcast (PtoOrchestrator *orchestrator, PtoTensor *const *ten
                             gsize n_tensors, guint root, GError **error)
 {
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  gboolean here;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensors != NULL || n_tensors == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_level (orchestrator, "broadcast", error)
+  here = is_anywhere (tensors, n_tensors);
+  if (!check_level (orchestrator, "broadcast", !here, error)
       || !check_count ("broadcast", n_tensors, error)
       || !check_tensors ("broadcast", tensors, n_tensors, error))
     return FALSE;
@@ -358,6 +499,8 @@ pto_orchestrator_broadcast (PtoOrchestrator *orchestrator, PtoTensor *const *ten
                    root, n_tensors);
       return FALSE;
     }
+  if (!here)
+    return submit_to_ranks (orchestrator, BROADCAST, tensors, NULL, n_tensors, 0, root, error);
   pto_task_args_add_tensor (args, tensors[root], PTO_DIRECTION_INPUT);
   for (gsize i = 0; i < n_tensors; i++)
     if (i != root)
@@ -392,13 +535,16 @@ pto_orchestrator_alltoall (PtoOrchestrator *orchestrator, PtoTensor *const *from
 {
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autofree PtoTensor **all = NULL;
+  gboolean here;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (from != NULL || n_from == 0, FALSE);
   g_return_val_if_fail (to != NULL || n_to == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_level (orchestrator, "alltoall", error) || !check_count ("alltoall", n_from, error))
+  here = is_anywhere (from, n_from) && is_anywhere (to, n_to);
+  if (!check_level (orchestrator, "alltoall", !here, error)
+      || !check_count ("alltoall", n_from, error))
     return FALSE;
   if (n_to != n_from)
     {
@@ -422,6 +568,8 @@ pto_orchestrator_alltoall (PtoOrchestrator *orchestrator, PtoTensor *const *from
                    pto_tensor_get_shape (from[0], NULL)[0], n_from);
       return FALSE;
     }
+  if (!here)
+    return submit_to_ranks (orchestrator, ALLTOALL, to, from, n_from, n_from, -1, error);
   for (gsize i = 0; i < n_from; i++)
     pto_task_args_add_tensor (args, from[i], PTO_DIRECTION_INPUT);
   for (gsize i = 0; i < n_to; i++)

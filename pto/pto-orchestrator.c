@@ -607,7 +607,8 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
  * until the next run. The first task that writes it is given all of it, later ones may have views.
  * Each names @worker; one that is given another tensor, too, copies what is wanted elsewhere.
  * Otherwise it is a tensor of [method@Pto.Orchestrator.make_tensor]. When its worker is lost, so
- * are its contents: a task that reads them fails with %PTO_ERROR_WORKER_LOST.
+ * are its contents: a task that reads them fails with %PTO_ERROR_WORKER_LOST. Tensors at the ranks
+ * of a job are combined where they are ([method@Pto.Orchestrator.allreduce]).
  *
  * Fails with %PTO_ERROR_INVALID_ARGS when there is no such worker or the shape is refused, and with
  * %PTO_ERROR_NOT_SUPPORTED on a chip. Thread safety: orchestrator thread.

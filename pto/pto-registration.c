@@ -9,6 +9,7 @@
 #include "pto-registration-private.h"
 
 #include "pto-error-private.h"
+#include "pto-remote-rank-private.h"
 #include "pto-foreign-private.h"
 #include "pto-function-private.h"
 #include "pto-module-private.h"
@@ -148,6 +149,13 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
   g_autoptr (PtoCallable) imported = NULL;
   GError *local = NULL;
 
+  registration->function = (GCallback) pto_remote_rank_find (path);
+  if (registration->function != NULL && callable->kind == PTO_CALLABLE_ORCHESTRATION)
+    {
+      registration->is_native = TRUE;
+      return TRUE;
+    }
+  registration->function = NULL;
   if (importer == NULL)
     {
       g_set_error (

@@ -10,6 +10,7 @@
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-function-private.h"
+#include "pto-remote-rank-private.h"
 #include "pto-text-private.h"
 
 #include <string.h>
@@ -133,6 +134,13 @@ pto_remote_child_make_refusal (const char *address, const char *name)
       name, address);
 }
 
+static gboolean
+is_collective (PtoCallable *callable)
+{
+  return callable->source == PTO_CALLABLE_SOURCE_IMPORT
+         && pto_remote_rank_find (PTO_IMPORTED_FUNCTION (callable)->import_path) != NULL;
+}
+
 gboolean
 pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
                                     PtoRegistration *registration, gboolean below, GError **error)
@@ -145,6 +153,8 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
   if (sent == NULL)
     return FALSE;
   ok = send_bytes (self, call, sent, below, error);
+  if (ok && is_collective (registration->callable))
+    g_hash_table_add (self->collectives, g_memdup2 (registration->digest, PTO_DIGEST_SIZE));
   if (ok)
     g_hash_table_replace (self->digests, g_memdup2 (registration->digest, PTO_DIGEST_SIZE),
                           g_memdup2 (sent->digest, PTO_DIGEST_SIZE));

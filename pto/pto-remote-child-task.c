@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "pto-remote-child-parts-private.h"
+#include "pto-remote-job-private.h"
 
 #include "pto-error-private.h"
 #include "pto-exception-private.h"
@@ -740,6 +741,43 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
     run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy);
 }
 
+/* Of ranks of a job: it is told which life of the job it is of. What does not come to its end
+ * breaks that. */
+static void
+run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, guint64 *busy)
+{
+  const PtoRemoteSpec *spec = self->worker->remote;
+  gsize n = (gsize) task->call.args.scalar_count;
+  g_autofree guint64 *scalars = g_memdup2 (task->call.args.scalars, n * sizeof (guint64));
+  GError *error = NULL;
+  guint32 generation;
+  gboolean ok;
+
+  /* Nothing is read here while others are waited for. */
+  pto_remote_health_end_reading (self->health);
+  ok = pto_remote_job_join (spec, call, &generation, &error);
+  pto_remote_health_begin_reading (self->health);
+  if (!ok)
+    {
+      fail_task (task, error);
+      return;
+    }
+  scalars[n - 1] = generation;
+  task->call.args.scalars = scalars;
+  run_all (self, call, task, 1, busy);
+  task->call.args.scalars = NULL;
+  task->call.args.scalar_count = 0;
+  if (task->status != 0)
+    pto_remote_job_break (spec, generation);
+}
+
+static gboolean
+is_collective (PtoRemoteChild *self, const struct pto_call *call)
+{
+  return self->worker->remote->job != NULL && call->args.scalar_count > 0
+         && g_hash_table_contains (self->collectives, call->digest);
+}
+
 /* One request may bring several: they do not depend on each other. */
 static GArray *
 list_tasks (const struct pto_call *call)
@@ -784,7 +822,11 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
         }
       g_array_append_val (sent, *task);
     }
-  run_all (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
+  /* A member of a group comes alone. */
+  if (sent->len == 1 && is_collective (self, &g_array_index (sent, Task, 0).call))
+    run_collective (self, call, &g_array_index (sent, Task, 0), &busy);
+  else
+    run_all (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
   for (guint i = 0; i < sent->len; i++)
     {
       const Task *task = &g_array_index (sent, Task, i);

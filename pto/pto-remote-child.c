@@ -9,6 +9,7 @@
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-remote-child-parts-private.h"
+#include "pto-remote-job-private.h"
 #include "pto-text-private.h"
 
 #include <errno.h>
@@ -283,6 +284,12 @@ make_options (PtoRemoteChild *self, GError **error)
   g_variant_builder_add (&options, "{sv}", "sub-workers",
                          g_variant_new_uint32 (worker->n_sub_workers));
   g_variant_builder_add (&options, "{sv}", "parameters", pto_worker_pack_parameters (worker));
+  if (worker->remote->job != NULL)
+    {
+      g_autofree char *name = pto_remote_job_begin_life (worker->remote);
+
+      g_variant_builder_add (&options, "{sv}", "rank", g_variant_new_string (name));
+    }
   /* One for each chip. */
   g_variant_builder_add (&options, "{sv}", "chips", g_variant_builder_end (&chips));
   return g_variant_builder_end (&options);
@@ -402,6 +409,8 @@ disconnect (PtoRemoteChild *self)
 {
   int status;
 
+  if (self->worker->remote->job != NULL)
+    pto_remote_job_end (self->worker->remote);
   if (self->stream != NULL)
     {
       g_clear_pointer (&self->health, pto_remote_health_free);
@@ -492,6 +501,7 @@ pto_remote_child_new (PtoWorker *worker, const char *path, const PtoChildParent 
   self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
                                          (GDestroyNotify) g_error_free);
   self->digests = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
+  self->collectives = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, NULL);
   return self;
 }
 
@@ -503,6 +513,7 @@ pto_remote_child_free (PtoRemoteChild *self)
   g_clear_pointer (&self->directory, pto_remote_directory_free);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->digests);
+  g_hash_table_unref (self->collectives);
   g_object_unref (self->worker);
   g_free (self->path);
   g_free (self);

@@ -9,6 +9,7 @@
 G_BEGIN_DECLS
 
 typedef struct _PtoRemoteStream PtoRemoteStream; /* pto-remote-wire-private.h */
+typedef struct _PtoRemoteJob PtoRemoteJob;       /* pto-remote-job-private.h */
 
 /* What an address and options say; checked. NULL: they can not be followed. */
 typedef struct
@@ -22,6 +23,11 @@ typedef struct
   guint n_sub_workers;
   char *platform; /* NULL: the default */
   char *fabric;   /* that is trusted; NULL: none */
+  char *program;  /* pto-remote, where it is launched */
+  /* pto-remote-job.c: what it is a rank of, and which; NULL: of nothing. */
+  PtoRemoteJob *job;
+  void (*unref_job) (PtoRemoteJob *job);
+  guint rank;
 } PtoRemoteSpec;
 
 /* In the words of a launcher: where the host is. */
@@ -40,6 +46,10 @@ PtoRemoteSpec *pto_remote_spec_new (const char *address, GVariant *options, GErr
 char **pto_remote_make_command (const char *address, const char *const *words, gboolean quotes,
                                 const char *program, const char *const *arguments, GError **error);
 void pto_remote_spec_free (PtoRemoteSpec *spec);
+/* Begins a program that a terminal's Ctrl-C does not reach, and that gets that signal when the
+ * calling thread ends. Descriptors: -1 is nothing, and ours. Any thread, as below. */
+gboolean pto_remote_spawn (const char *const *argv, char **environment, int in, int out, int err,
+                           int death_signal, GPid *process, GError **error);
 /* Launches it, connected to stream. Any thread, also of a process that was forked. */
 gboolean pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPid *process,
                                  GError **error);

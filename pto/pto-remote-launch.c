@@ -369,6 +369,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   spec->platform = g_strdup (platform);
   if (program == NULL)
     program = usual = dup_program (spec->host);
+  spec->program = g_strdup (program);
   if (listener == LISTENER_TLS)
     spec->argv = g_strdupv ((char *[]){ (char *) program, (char *) "--connect", (char *) address,
                                         (char *) "--certificates", (char *) certificates, NULL });
@@ -402,6 +403,9 @@ pto_remote_spec_free (PtoRemoteSpec *spec)
 {
   g_free (spec->address);
   g_strfreev (spec->argv);
+  if (spec->job != NULL)
+    spec->unref_job (spec->job);
+  g_free (spec->program);
   g_free (spec->host);
   g_free (spec->platform);
   g_free (spec->fabric);
@@ -427,6 +431,18 @@ leave_group (gpointer data)
   /* Who was gone before that tells nobody. */
   if (getppid () != birth->parent)
     raise (birth->death_signal);
+}
+
+gboolean
+pto_remote_spawn (const char *const *argv, char **environment, int in, int out, int err,
+                  int death_signal, GPid *process, GError **error)
+{
+  Birth birth = { getpid (), death_signal };
+
+  return g_spawn_async_with_pipes_and_fds (NULL, argv, (const char *const *) environment,
+                                           G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                                           leave_group, &birth, in, out, err, NULL, NULL, 0,
+                                           process, NULL, NULL, NULL, error);
 }
 
 /* Whoever made the socket sees what is sent: no stranger does. */
@@ -463,9 +479,6 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
                         GError **error)
 {
   g_autoptr (GError) local = NULL;
-  /* A launcher has something to tidy up elsewhere; a worker of this machine has not, and may stand
-   * still. */
-  Birth birth = { getpid (), spec->host != NULL ? SIGTERM : SIGKILL };
   int ends[2];
   gboolean ok;
 
@@ -476,9 +489,10 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
       g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
       return FALSE;
     }
-  ok = g_spawn_async_with_pipes_and_fds (
-      NULL, (const char *const *) spec->argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-      leave_group, &birth, ends[1], ends[1], -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
+  /* A launcher has something to tidy up elsewhere; a worker of this machine has not, and may stand
+   * still. */
+  ok = pto_remote_spawn ((const char *const *) spec->argv, NULL, ends[1], ends[1], -1,
+                         spec->host != NULL ? SIGTERM : SIGKILL, process, &local);
   close (ends[1]);
   if (!ok)
     {

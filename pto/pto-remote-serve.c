@@ -18,6 +18,7 @@
 
 #include "pto-error-private.h"
 #include "pto-remote-health-private.h"
+#include "pto-remote-rank-private.h"
 #include "pto-text-private.h"
 #include "pto-version.h"
 
@@ -406,6 +407,7 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
   const char *id;
   const char *path;
   const char *fabric;
+  const char *rank = NULL;
   guint32 protocol;
 
   g_variant_get (body, "(u&s&s@a{sv})", &protocol, &id, &path, &options);
@@ -421,7 +423,10 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
     return FALSE;
   if (fabric != NULL)
     session->fabric = pto_remote_fabric_accept (fabric, options, answer, error);
-  return fabric == NULL || session->fabric != NULL;
+  if (fabric != NULL && session->fabric == NULL)
+    return FALSE;
+  g_variant_lookup (options, "rank", "&s", &rank);
+  return rank == NULL || pto_remote_rank_listen (rank, error);
 }
 
 /* Before there is another thread: the worker forks what is below it. */
@@ -566,6 +571,7 @@ pto_remote_serve (GError **error)
   /* The other end has what it wanted, and hangs up. */
   g_thread_join (reader);
   pto_remote_health_free (health);
+  pto_remote_rank_end ();
   session_free (session);
   return TRUE;
 }

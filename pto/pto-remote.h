@@ -12,6 +12,9 @@ PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *options,
                                          GError **error);
 PTO_AVAILABLE_IN_0_1
+PtoWorker **pto_worker_add_remote_job (PtoWorker *worker, const char *const *addresses,
+                                       GVariant *options, GError **error);
+PTO_AVAILABLE_IN_0_1
 char *pto_worker_dup_remote_address (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_remote_serve (GError **error);

@@ -7,6 +7,7 @@
 #include "pto-remote.h"
 
 #include "pto-error-private.h"
+#include "pto-remote-job-private.h"
 #include "pto-text-private.h"
 #include "pto-worker-private.h"
 
@@ -104,6 +105,87 @@ pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *
 
   child = check_level (worker, error) ? pto_worker_new_remote (address, options, error) : NULL;
   return child != NULL && pto_worker_add_remote (worker, child, error) ? child : NULL;
+}
+
+/* An id is that of one worker. */
+static gboolean
+check_id (PtoWorker *child, GError **error)
+{
+  if (child->remote->id < 0)
+    return TRUE;
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       _ ("the option id is for one worker: those of a job get the ids that are "
+                          "free"));
+  return FALSE;
+}
+
+/**
+ * pto_worker_add_remote_job:
+ * @worker: a new worker of level 4 or more
+ * @addresses: (array zero-terminated=1): how each of them is launched
+ * @options: (nullable): of type `a{sv}`, the same for all
+ * @error: where to say why not
+ *
+ * Puts several workers below this one that are the ranks of one job of MPI, in this order.
+ *
+ * Each is one of [method@Pto.Worker.add_remote_worker]. Collectives of tensors that stay at them
+ * ([method@Pto.Orchestrator.make_tensor_at]), one at each, are MPI's own: the first of them has
+ * `mpirun` (Open MPI's) begin a process beside each worker, `pto-mpi-rank`, which exchanges what is
+ * in its memory with the others. It is looked for where `pto-remote` is. The workers themselves do
+ * not depend on it: a job that has broken is begun anew by the next collective.
+ *
+ * Fails like [method@Pto.Worker.add_remote_worker], for no address at all, and for `tls:`, where
+ * mpirun begins nothing; then none of them was added. Thread safety: any thread.
+ *
+ * Returns: (transfer container) (array zero-terminated=1): the workers, by rank
+ *
+ * Since: 0.1
+ */
+PtoWorker **
+pto_worker_add_remote_job (PtoWorker *worker, const char *const *addresses, GVariant *options,
+                           GError **error)
+{
+  g_autoptr (GPtrArray) children = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autoptr (GVariant) kept = options != NULL ? g_variant_ref_sink (options) : NULL;
+  PtoRemoteJob *job = NULL;
+  guint n = addresses != NULL ? g_strv_length ((char **) addresses) : 0;
+  gboolean ok;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  ok = check_level (worker, error);
+  if (ok && n == 0)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           _ ("a job has no ranks: give an address for each"));
+      ok = FALSE;
+    }
+  if (ok)
+    job = pto_remote_job_new (n, error);
+  ok = ok && job != NULL;
+  for (guint i = 0; ok && i < n; i++)
+    {
+      PtoWorker *child = pto_worker_new_remote (addresses[i], kept, error);
+
+      ok = child != NULL;
+      if (ok)
+        g_ptr_array_add (children, child);
+      ok = ok && check_id (child, error) && pto_remote_job_add (job, child->remote, error);
+    }
+  if (job != NULL)
+    pto_remote_job_unref (job);
+  /* What refuses one refuses the first. */
+  for (guint i = 0; ok && i < n; i++)
+    ok = pto_worker_add_remote (worker, g_ptr_array_index (children, i), error);
+  if (!ok)
+    return NULL;
+  /* They are the worker's by now. */
+  g_ptr_array_add (children, NULL);
+  g_ptr_array_set_free_func (children, NULL);
+  for (guint i = 0; i < n; i++)
+    g_object_unref (g_ptr_array_index (children, i));
+  return (PtoWorker **) g_ptr_array_free (g_steal_pointer (&children), FALSE);
 }
 
 /**

@@ -8,7 +8,7 @@ source_root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source_root"
 . examples/setup.sh
 
-install_packages $build_packages chromium chromium-driver clang-format gi-docgen gjs groff-base iproute2 libucx-dev libxml2-utils man-db mypy openssl valac zsh
+install_packages $build_packages chromium chromium-driver clang-format gi-docgen gjs groff-base iproute2 libopenmpi-dev libucx-dev libxml2-utils man-db mypy openmpi-bin openssl valac zsh
 
 out=build/test
 mkdir -p "$out"

@@ -59,6 +59,7 @@ floor ()
   exec) violations "$2" pto/exec "pto/exec" "$no_glib" ;;
   core) violations "$2" pto/core "pto/core pto/exec/pto_exec.h pto/exec/pto_atomic.h pto/exec/heavy_fence.h pto/exec/text.h pto/api" "$no_glib" ;;
   process) violations "$2" pto/process "pto/process pto/core pto/exec pto/api" "$no_glib" ;;
+  mpi) violations "$2" pto/mpi "pto/mpi pto/process pto/core pto/exec pto/api sim/combine.h" "$no_glib" ;;
   sim) violations "$2" sim "sim pto/core pto/exec pto/api" "$no_glib" ;;
   api) violations "$2" pto/api "pto/api" "$no_glib" ;;
   tools) violations "$2" pto/tools "pto/tools pto/api pto/pto-save-private.h pto/pto-text-private.h pto/pto-printable-private.h" "$private" ;;
@@ -79,10 +80,10 @@ circles ()
   done | sort -u | tsort 2>&1 >/dev/null
 }
 
-floors="exec core process sim api tools seeds examples"
+floors="exec core process sim mpi api tools seeds examples"
 n=0
 status=0
-echo "1..21"
+echo "1..23"
 
 report ()
 {
@@ -130,7 +131,7 @@ fi
 
 # The test itself: one wrong include on each floor is found.
 tree=$scratch/tree
-mkdir -p "$tree/pto/exec" "$tree/pto/core" "$tree/pto/process" "$tree/pto/api" "$tree/pto/tools" "$tree/pto/seeds" "$tree/sim" \
+mkdir -p "$tree/pto/exec" "$tree/pto/core" "$tree/pto/process" "$tree/pto/mpi" "$tree/pto/api" "$tree/pto/tools" "$tree/pto/seeds" "$tree/sim" \
   "$tree/examples/one"
 tree=$(cd "$tree" && pwd -P)
 touch "$tree/pto/core/engine.h" "$tree/pto/exec/exec-private.h" "$tree/pto/pto-worker.h" "$tree/pto/api/tensor.h"
@@ -138,6 +139,7 @@ echo '#include "../core/engine.h"' >"$tree/pto/exec/a.c"
 echo '# include "../exec/exec-private.h"' >"$tree/pto/core/a.c"
 printf '#include "../core/engine.h"\n#include "../exec/exec-private.h"\n#include "../pto-worker.h"\n' >"$tree/pto/process/a.c"
 echo '#include <glib.h>' >"$tree/sim/a.c"
+echo '#include "../pto-worker.h"' >"$tree/pto/mpi/a.c"
 echo '#include "../core/engine.h"' >"$tree/pto/api/a.h"
 echo '#include <pto/core/engine.h>' >"$tree/pto/tools/a.c"
 printf '#include <pto/pto.h>\n#include "../pto-worker.h"\n' >"$tree/pto/seeds/a.h"

@@ -271,6 +271,16 @@ class Worker(Pto.Worker):
         Pto.Worker.add_cluster(self, file)
         return list(self.get_children())[before:]
 
+    def add_remote_job(self, addresses: Iterable[str], *, devices: int = 0, sub_workers: int = 0, platform: str | None = None,
+                       roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None,
+                       launcher: Iterable[str] = (), shell: bool = False, trusted_fabric: str | None = None) -> list[Worker]:
+        """Puts several workers below this one, as add_remote_worker() does, that are ranks of one MPI job: what stays at them
+        (orch.make_tensor_at()) they combine and exchange among themselves."""
+        addresses = [addresses] if isinstance(addresses, str) else list(addresses)
+        return list(Pto.Worker.add_remote_job(self, addresses, _remote.options(
+            _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
+            None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric, None)))
+
     def start_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
         if callback is None:
