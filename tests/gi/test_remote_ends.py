@@ -3,7 +3,10 @@
 import contextlib
 import os
 import re
+import shutil
+import signal
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -110,6 +113,126 @@ class Ends(unittest.TestCase):
             with open(os.path.join(self.directory, f"{name}.pid")) as file:
                 pids.append(int(file.read()))
         until(lambda: not any(map(lives, pids)))
+
+
+# Hands on what comes, until enough has gone to the far end: then nobody there reads.
+STOPPING_GATE = """#!{python}
+import os, select, socket, subprocess, sys
+near, far = socket.socket(fileno=os.dup(0)), socket.socketpair()
+subprocess.Popen([{remote!r}, *sys.argv[1:]], stdin=far[1], stdout=far[1])
+far[1].close()
+sent = 0
+while True:
+    for end in select.select([near, far[0]], [], [])[0]:
+        data = end.recv(65536)
+        if not data:
+            sys.exit()
+        (far[0] if end is near else near).sendall(data)
+        sent += len(data) if end is near else 0
+        if sent > 4 << 20:
+            open({mark!r}, "w").close()
+            select.select([], [], [])
+"""
+PYTHON = """
+import sys
+sys.path[:0] = [{root!r}]
+import gi
+gi.require_version("Pto", "1")
+from gi.repository import Pto
+import remote_steps
+host, x = Pto.Worker(level=4), Pto.Buffer.array({n}, "i8")
+host.add_remote_worker("local:", roots={root!r}, python=sys.executable, program={program!r}, sub_workers=1)
+far = host.register(remote_steps.hold_for_ever)
+host.run(lambda orch, x: orch.submit_next_level(far, [x.read()]), x)
+"""
+JAVASCRIPT = """
+imports.gi.versions.Pto = '1';
+const {{GLib, Pto}} = imports.gi;
+const host = new Pto.Worker({{level: 4}});
+host.add_remote_worker('local:', new GLib.Variant('a{{sv}}', {{
+    roots: new GLib.Variant('as', [{root!r}]), python: new GLib.Variant('s', {python!r}), program: new GLib.Variant('s', {program!r}),
+    'sub-workers': new GLib.Variant('u', 1)}}));
+const far = host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, 'remote_steps:hold_for_ever'), null);
+const x = Pto.Tensor.new_for_buffer(Pto.Buffer.new(8 * {n}), 0, Pto.Dtype.INT64, [{n}]);
+host.run(orch => orch.submit_next_level(far, [x.read()]), x);
+"""
+
+
+def of_mark(mark):
+    """Processes that have it in their environment: all that came of a program."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
+            if mark.encode() in environment.read() and lives(pid):
+                found.append(int(pid))
+    return found
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Interrupted(unittest.TestCase):
+    """One Ctrl-C, to those whose terminal it is, ends all there is anywhere, whatever the far end does."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = temporary.name
+        self.mark = os.path.join(self.directory, "mark")
+
+    def script(self, name, text):
+        path = os.path.join(self.directory, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def programs(self):
+        """What is launched, how large the tensor is, and how many processes there are at least when it is there."""
+        yield "kernel", os.environ["PTO_REMOTE"], 1, 4
+        yield "bulk", self.script("gate", STOPPING_GATE.format(python=sys.executable, remote=os.environ["PTO_REMOTE"], mark=self.mark)), 2 << 20, 5
+        yield "start", self.script("hangs", f"#!/bin/sh\n: > {self.mark}\nexec sleep 600\n"), 1, 3
+
+    def interrupt(self, words, least, status):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.mark)
+        environment = {**os.environ, "PTO_TEST_MARK": self.mark, "GJS_PATH": os.path.join(here, "..", "..", "pto", "gi")}
+        with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              start_new_session=True) as process:
+            try:
+                until(lambda: os.path.exists(self.mark) or process.poll() is not None)
+                self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else None)
+                self.assertGreaterEqual(len(of_mark(self.mark)), least)
+                begin = time.monotonic()
+                os.killpg(process.pid, signal.SIGINT)
+                until(lambda: process.poll() is not None)
+                ended = time.monotonic()
+                until(lambda: not of_mark(self.mark))
+                print(f"# {1000 * (ended - begin):.0f} ms, and all are gone after {1000 * (time.monotonic() - begin):.0f} ms")
+                self.assertEqual(process.returncode, status)
+                return process.stderr.read()
+            finally:
+                for pid in of_mark(self.mark):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+    def test_python(self):
+        for what, program, n, least in self.programs():
+            with self.subTest(what=what):
+                said = self.interrupt([sys.executable, "-c", PYTHON.format(root=root, program=program, n=n)], least, -signal.SIGINT)
+                self.assertIn("KeyboardInterrupt", said)
+
+    @unittest.skipIf(shutil.which("gjs") is None, "no gjs")
+    def test_javascript(self):
+        for what, program, n, least in self.programs():
+            with self.subTest(what=what):
+                path = self.script("program.js", JAVASCRIPT.format(root=root, program=program, n=n, python=sys.executable))
+                self.interrupt(["gjs", path], least, -signal.SIGINT)
+
+    def test_c(self):
+        """As a program does that has the signal cancel its run."""
+        for what, program, n, least in self.programs():
+            with self.subTest(what=what):
+                said = self.interrupt([os.environ["PTO_TEST_INTERRUPTED"], root, sys.executable, program, str(n)], least, 130)
+                self.assertIn("cancelled", said)
 
 
 tap.main()

@@ -149,3 +149,9 @@ def say_all(orch, args, config):
     os.write(2, b"tration %d\n\n" % args[0])
     GLib.log_variant(None, GLib.LogLevelFlags.LEVEL_MESSAGE, GLib.Variant("a{sv}", {"MESSAGE": GLib.Variant("s", f"logged {args[0]}")}))
     orch.submit_sub(orch.worker.lookup("say"), [args[0]])
+
+
+def hold_for_ever(orch, args, config):
+    """No other line of Python runs; that it has begun, a file says."""
+    open(os.environ["PTO_TEST_MARK"], "w").close()
+    ctypes.PyDLL(None).sleep(600)
