@@ -102,18 +102,28 @@ enum remote_figure
   /* The speed of a large tensor that goes by UCX: over TCP, through shared memory. */
   REMOTE_BULK_TCP,
   REMOTE_BULK_SHM,
+  /* With TLS of both ends. */
+  REMOTE_BULK_TLS,
+  REMOTE_TASK_TLS,
 };
 
 static bool
 is_bulk (const struct bench_figure *figure)
 {
-  return figure->number != REMOTE_TASK && figure->number != REMOTE_BATCH;
+  return figure->number != REMOTE_TASK && figure->number != REMOTE_BATCH
+         && figure->number != REMOTE_TASK_TLS;
 }
 
 static bool
 is_by_ucx (const struct bench_figure *figure)
 {
-  return figure->number >= REMOTE_BULK_TCP;
+  return figure->number == REMOTE_BULK_TCP || figure->number == REMOTE_BULK_SHM;
+}
+
+static bool
+is_by_tls (const struct bench_figure *figure)
+{
+  return figure->number == REMOTE_BULK_TLS || figure->number == REMOTE_TASK_TLS;
 }
 
 static gboolean
@@ -147,9 +157,9 @@ measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t rep
       if (all == 0)
         return FALSE;
       bench_print (figure->name, figure->metric,
-                   is_bulk (figure)                ? mega_bytes_per_second (bytes, all)
-                   : figure->number == REMOTE_TASK ? (all - one) / (n_tasks - 1) / 1e3
-                                                   : n_tasks / all * 1e9,
+                   is_bulk (figure)                 ? mega_bytes_per_second (bytes, all)
+                   : figure->number != REMOTE_BATCH ? (all - one) / (n_tasks - 1) / 1e3
+                                                    : n_tasks / all * 1e9,
                    figure->unit);
     }
   return TRUE;
@@ -161,6 +171,8 @@ bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoWorker) host = g_object_new (PTO_TYPE_WORKER, "level", 4, NULL);
   guint n_workers = figure->number == REMOTE_BATCH ? BATCH_WORKERS : 1;
+  struct bench_tls *tls = NULL;
+  const char *address = "local:";
   GVariantDict options;
   bool ok = true;
 
@@ -171,7 +183,12 @@ bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_
       g_variant_dict_init (&options, NULL);
       if (is_by_ucx (figure))
         g_variant_dict_insert (&options, "trusted-fabric", "s", "ucx");
-      ok = pto_worker_add_remote_worker (host, "local:", g_variant_dict_end (&options), &error)
+      if (is_by_tls (figure) && (tls = bench_tls_begin (&options, &address, &error)) == NULL)
+        {
+          g_variant_dict_clear (&options);
+          return bench_skip (error->message);
+        }
+      ok = pto_worker_add_remote_worker (host, address, g_variant_dict_end (&options), &error)
            != NULL;
     }
   ok = ok && pto_worker_start (host, NULL, &error);
@@ -182,10 +199,26 @@ bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_
   if (!ok)
     fprintf (stderr, "bench: %s: %s\n", figure->name, error->message);
   pto_worker_close (host);
+  g_clear_pointer (&tls, bench_tls_end);
   return ok;
 }
 
 /* --- a connection --- */
+
+struct bench_size
+bench_level_size (bool is_bulk, bool brief)
+{
+  uint64_t bytes = brief ? BRIEF_BYTES : BULK_BYTES;
+
+  return is_bulk ? (struct bench_size){ bytes, bytes }
+                 : (struct bench_size){ CALL_BYTES, ANSWER_BYTES };
+}
+
+uint32_t
+bench_level_tasks (bool brief)
+{
+  return TASKS (brief);
+}
 
 static bool
 write_bytes (int to, const uint8_t *data, uint64_t bytes)
@@ -215,16 +248,9 @@ read_bytes (int from, uint8_t *data, uint64_t bytes)
   return true;
 }
 
-/* Those of a large tensor there and back (number 0), or of a small task's call and its answer. */
-typedef struct
-{
-  uint64_t there;
-  uint64_t back;
-} Size;
-
 /* The other process: answers what it is told, until nothing comes. */
 static _Noreturn void
-echo (int end, uint8_t *data, Size size)
+echo (int end, uint8_t *data, struct bench_size size)
 {
   while (read_bytes (end, data, size.there) && write_bytes (end, data, size.back))
     ;
@@ -232,8 +258,8 @@ echo (int end, uint8_t *data, Size size)
 }
 
 static bool
-measure_stream (const struct bench_figure *figure, int end, uint8_t *data, Size size, uint32_t reps,
-                bool brief)
+measure_stream (const struct bench_figure *figure, int end, uint8_t *data, struct bench_size size,
+                uint32_t reps, bool brief)
 {
   uint32_t n_calls = figure->number == 0 ? 1 : TASKS (brief);
 
@@ -263,7 +289,7 @@ bool
 bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps, bool brief)
 {
   uint64_t bytes = brief ? BRIEF_BYTES : BULK_BYTES;
-  Size size = figure->number == 0 ? (Size){ bytes, bytes } : (Size){ CALL_BYTES, ANSWER_BYTES };
+  struct bench_size size = bench_level_size (figure->number == 0, brief);
   uint8_t *data = mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   int ends[2];
   bool ok;

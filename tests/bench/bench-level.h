@@ -6,6 +6,8 @@
 
 #include "bench-main.h"
 
+#include <glib.h>
+
 /* Lets a child that is about to sleep do so, and its CPU behind it: some look for work for a while
  * before they sleep themselves. The own CPU stays awake. */
 static inline void
@@ -21,13 +23,29 @@ bench_level_settle (void)
 bool bench_level_mailbox (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                           bool brief);
 
+/* Of a large tensor there and back, or of a small task's call and its answer. */
+struct bench_size
+{
+  uint64_t there;
+  uint64_t back;
+};
+struct bench_size bench_level_size (bool is_bulk, bool brief);
+/* Small tasks of a run. */
+uint32_t bench_level_tasks (bool brief);
+
 /* A large tensor to a remote worker of this machine and back (number 0; by UCX: 3 over TCP, 4
- * through shared memory), small tasks in a chain (1), or independent ones to several workers (2);
- * the same bytes through a connection of that kind (0, 1). */
+ * through shared memory; with TLS: 5), small tasks in a chain (1; with TLS: 6), or independent ones
+ * to several workers (2); the same bytes through a connection of that kind (0, 1). */
 bool bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                          bool brief);
 bool bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                          bool brief);
+/* The same with TLS alone (0, 1). */
+bool bench_level_tls (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                      bool brief);
+/* pto-remote that listens with TLS, what it takes to be let in there, and its address. */
+struct bench_tls *bench_tls_begin (GVariantDict *options, const char **address, GError **error);
+void bench_tls_end (struct bench_tls *tls);
 /* A call of a small task's size over GDBus alone. */
 bool bench_level_control (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                           bool brief);
