@@ -315,7 +315,8 @@ reap (PtoRemoteChild *self, int *status)
   return FALSE;
 }
 
-/* What launching it came to, when it never said a word: that of the program, if it has ended. */
+/* What launching it came to, when it has hung up, at whatever word: the end of the program, if it
+ * has ended. */
 static void
 explain_end (PtoRemoteChild *self, GError **error)
 {
@@ -354,10 +355,7 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
       "(ussua{sv})", error);
   if (reply == NULL)
-    {
-      explain_end (self, error);
-      return FALSE;
-    }
+    return FALSE;
   g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, NULL, &answer);
   if (protocol == PTO_REMOTE_PROTOCOL)
     return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
@@ -455,7 +453,10 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       /* Its process may write no signal of a connection that is cut. */
       signal (SIGPIPE, SIG_IGN);
       if (!start (self, call, &error))
-        disconnect (self);
+        {
+          explain_end (self, &error);
+          disconnect (self);
+        }
       break;
     case PTO_REQUEST_TASK:
     case PTO_REQUEST_TASKS:

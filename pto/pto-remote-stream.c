@@ -102,7 +102,9 @@ write_all (PtoRemoteStream *stream, struct iovec parts[2], GError **error)
         {
           int saved = errno;
 
-          g_set_error (error, G_IO_ERROR, saved == EPIPE ? G_IO_ERROR_CLOSED : G_IO_ERROR_FAILED,
+          g_set_error (error, G_IO_ERROR,
+                       saved == EPIPE || saved == ECONNRESET ? G_IO_ERROR_CLOSED
+                                                             : G_IO_ERROR_FAILED,
                        _ ("the connection is lost: %s"), g_strerror (saved));
           return FALSE;
         }
