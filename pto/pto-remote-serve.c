@@ -414,6 +414,9 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
   /* The other end says what is wrong, and knows how it was launched. */
   if (protocol != PTO_REMOTE_PROTOCOL)
     return TRUE;
+  if (g_getenv (PTO_REMOTE_LISTENED) != NULL)
+    g_printerr (PTO_REMOTE_IS "%s\n", path);
+  g_unsetenv (PTO_REMOTE_LISTENED);
   if (!pto_remote_fabric_check (options, &fabric, error)
       || !make_worker (session, options, path, error) || !reserve_memory (session, error))
     return FALSE;

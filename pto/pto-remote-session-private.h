@@ -19,6 +19,11 @@
 
 G_BEGIN_DECLS
 
+/* Where the environment has this a worker says on standard error, before anything else, which one
+ * it is. The same is in remote/pto-remote-private.h. */
+#define PTO_REMOTE_LISTENED "PTO_REMOTE_LISTENED"
+#define PTO_REMOTE_IS "pto-remote: this is "
+
 /* Memory for tensors, of one task or many: when it is not needed any more is for the other end to
  * say. */
 typedef struct

@@ -3,14 +3,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * It reads nothing that comes: that is the gate's (pto-remote-relay.c), a process of its own, or,
- * of a Unix socket, the session's. So whatever comes harms nobody else. All that begins here is
- * ended before this ends.
+ * of a Unix socket, the session's. So whatever comes harms nobody else. What they print goes on
+ * with the path of the worker before each line. All that begins here is ended before this ends.
  */
 #include "config.h"
 
 #include "pto-remote-private.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,11 +25,17 @@
 #define END_MS 2000
 /* Nothing can be accepted for now: there are no descriptors, or no processes. */
 #define PAUSE_MS 100
+/* With what stands before it no more than a pipe takes at once. */
+#define LINE_MAX_BYTES 2000
+#define PATH_MAX_BYTES 100
 
 typedef struct
 {
   GPid process;
-  int gate; /* where it asks for room; -1: it is a session */
+  int gate;      /* where it asks for room; -1: it is a session */
+  int words;     /* its standard error, and that of all below it; -1: it has ended */
+  GString *line; /* one that has begun */
+  char *path;    /* which worker it is; NULL: it has not said so */
 } Client;
 
 typedef struct
@@ -41,7 +48,93 @@ typedef struct
   gboolean is_full; /* was said */
   guint n_begun;    /* sessions, so far */
   gint64 heard;     /* when whoever holds standard input has last asked */
+  guint n_left_out; /* lines */
 } Listener;
+
+/* Onto standard error. Nobody may read that: whoever listens does not wait, and says so. */
+static void
+pass_on (Listener *listener, const char *path, const char *line, gsize n)
+{
+  struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+  g_autoptr (GString) text = g_string_new (NULL);
+  gssize written;
+
+  if (poll (&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0)
+    {
+      listener->n_left_out++;
+      return;
+    }
+  if (listener->n_left_out > 0)
+    g_string_append_printf (text, "pto-remote: %u lines are left out: nobody read them\n",
+                            listener->n_left_out);
+  listener->n_left_out = 0;
+  if (path != NULL && !g_str_has_prefix (line, "pto-remote: "))
+    g_string_append_printf (text, "%s: ", path);
+  g_string_append_len (text, line, (gssize) n);
+  g_string_append_c (text, '\n');
+  written = write (STDERR_FILENO, text->str, text->len);
+  (void) written;
+}
+
+static void
+take_line (Listener *listener, Client *client, gsize n)
+{
+  const char *line = client->line->str;
+
+  if (client->path != NULL || !g_str_has_prefix (line, REMOTE_IS))
+    {
+      pass_on (listener, client->path, line, n);
+      return;
+    }
+  client->path
+      = g_strndup (line + strlen (REMOTE_IS), MIN (n - strlen (REMOTE_IS), PATH_MAX_BYTES));
+  /* Whoever connected has chosen it. */
+  for (char *c = client->path; *c != '\0'; c++)
+    if (g_ascii_iscntrl (*c))
+      *c = '?';
+}
+
+/* All that there is just now, but no more than a pipe holds: others wait. */
+static void
+take_words (Listener *listener, Client *client)
+{
+  char some[4096];
+  gssize n = 1;
+
+  for (guint i = 0; i < 16 && client->words >= 0 && n > 0; i++)
+    {
+      n = read (client->words, some, sizeof some);
+      if (n > 0)
+        g_string_append_len (client->line, some, n);
+      for (char *end; (end = memchr (client->line->str, '\n', client->line->len)) != NULL
+                      || client->line->len > LINE_MAX_BYTES;)
+        {
+          gsize length = end != NULL ? (gsize) (end - client->line->str) : LINE_MAX_BYTES;
+
+          take_line (listener, client, length);
+          g_string_erase (client->line, 0, (gssize) (length + (end != NULL)));
+        }
+    }
+  if (n == 0)
+    {
+      close (client->words);
+      client->words = -1;
+    }
+}
+
+static void
+client_clear (Listener *listener, Client *client)
+{
+  take_words (listener, client);
+  if (client->line->len > 0)
+    take_line (listener, client, client->line->len);
+  if (client->words >= 0)
+    close (client->words);
+  if (client->gate >= 0)
+    close (client->gate);
+  g_string_free (client->line, TRUE);
+  g_free (client->path);
+}
 
 static guint
 count (Listener *listener, gboolean gates)
@@ -58,8 +151,9 @@ begin (Listener *listener, int fd)
 {
   g_autoptr (GError) error = NULL;
   gboolean is_tls = remote_is_tls (listener->options->listen);
-  Client client = { .gate = -1 };
+  Client client = { .gate = -1, .words = -1 };
   int pair[2] = { -1, -1 };
+  int words[2] = { -1, -1 };
   gboolean ok;
 
   if (!is_tls && !remote_check_user (fd, &error))
@@ -67,24 +161,33 @@ begin (Listener *listener, int fd)
   else if (!is_tls && count (listener, FALSE) >= (guint) listener->options->max_sessions)
     g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_BUSY,
                          "there are as many sessions as --max-sessions says");
+  else if (!g_unix_open_pipe (words, FD_CLOEXEC, &error)
+           || !g_unix_set_fd_nonblocking (words[0], TRUE, &error))
+    ;
   else if (is_tls && socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_FAILED, g_strerror (errno));
   ok = error == NULL
        && remote_spawn (
            (const char *const *) (is_tls ? listener->gate_argv : listener->session_argv)->pdata, fd,
-           is_tls ? pair[1] : fd, is_tls ? SIGTERM : SIGKILL, &client.process, &error);
+           is_tls ? pair[1] : fd, words[1], is_tls ? SIGTERM : SIGKILL, &client.process, &error);
   if (pair[1] >= 0)
     close (pair[1]);
+  if (words[1] >= 0)
+    close (words[1]);
   close (fd);
   if (ok)
     {
       client.gate = pair[0];
+      client.words = words[0];
+      client.line = g_string_new (NULL);
       listener->n_begun += !is_tls;
       g_array_append_val (listener->clients, client);
       return;
     }
   if (pair[0] >= 0)
     close (pair[0]);
+  if (words[0] >= 0)
+    close (words[0]);
   remote_say ("a connection is dropped: %s", error->message);
 }
 
@@ -123,10 +226,7 @@ reap (Listener *listener)
       for (guint i = 0; i < listener->clients->len; i++)
         if (g_array_index (listener->clients, Client, i).process == found)
           {
-            int gate = g_array_index (listener->clients, Client, i).gate;
-
-            if (gate >= 0)
-              close (gate);
+            client_clear (listener, &g_array_index (listener->clients, Client, i));
             g_array_remove_index_fast (listener->clients, i);
             break;
           }
@@ -145,6 +245,8 @@ end_all (Listener *listener)
       if (g_get_monotonic_time () >= until)
         for (guint i = 0; i < listener->clients->len; i++)
           kill (g_array_index (listener->clients, Client, i).process, SIGKILL);
+      for (guint i = 0; i < listener->clients->len; i++)
+        take_words (listener, &g_array_index (listener->clients, Client, i));
       g_usleep (2000);
     }
 }
@@ -198,8 +300,9 @@ wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
 {
   guint n_sockets = listener->sockets->len;
   guint n_clients = listener->clients->len;
-  g_autofree struct pollfd *polls = g_new0 (struct pollfd, 2 + n_sockets + n_clients);
+  g_autofree struct pollfd *polls = g_new0 (struct pollfd, 2 + n_sockets + 2 * n_clients);
   struct pollfd *input = &polls[1 + n_sockets + n_clients];
+  struct pollfd *words = input + 1;
   gboolean accepts = has_room (listener);
   struct signalfd_siginfo info;
 
@@ -213,7 +316,10 @@ wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
                            .events = POLLIN };
   *input
       = (struct pollfd){ .fd = listener->options->attached ? STDIN_FILENO : -1, .events = POLLIN };
-  if (poll (polls, 2 + n_sockets + n_clients, count_lease (listener)) < 0)
+  for (guint i = 0; i < n_clients; i++)
+    words[i] = (struct pollfd){ .fd = g_array_index (listener->clients, Client, i).words,
+                                .events = POLLIN };
+  if (poll (polls, 2 + n_sockets + 2 * n_clients, count_lease (listener)) < 0)
     return;
   if (input->revents != 0)
     *goes_on &= answer_input (listener);
@@ -228,6 +334,8 @@ wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
       short found = polls[1 + n_sockets + i].revents;
       Client *client = &g_array_index (listener->clients, Client, i);
 
+      if (words[i].revents != 0)
+        take_words (listener, client);
       if ((found & POLLIN) != 0)
         answer_gate (listener, client);
       if ((found & (POLLHUP | POLLERR)) != 0 && client->gate >= 0)
@@ -303,6 +411,7 @@ remote_listen_main (const Options *options)
   signal (SIGINT, SIG_DFL);
   signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   /* What a session leaves behind is waited for, too. */
+  g_setenv (REMOTE_LISTENED, "1", TRUE);
   prctl (PR_SET_CHILD_SUBREAPER, 1ul, 0ul, 0ul, 0ul);
   if (!check_options (options, &error)
       || !remote_listen (options->listen, listener.sockets, names, &error))

@@ -65,9 +65,13 @@ int remote_accept_main (const Options *options);
 /* --- processes --- */
 
 /* The same program once more, which dies with the calling thread by that signal. It has in as
- * standard input, and out as standard output. */
-gboolean remote_spawn (const char *const *argv, int in, int out, int death_signal, GPid *process,
-                       GError **error);
+ * standard input, out as standard output, and errors as standard error; -1: ours. */
+gboolean remote_spawn (const char *const *argv, int in, int out, int errors, int death_signal,
+                       GPid *process, GError **error);
+/* Where the environment has this a worker says on standard error, before anything else, which one
+ * it is. The same is in pto-remote-session-private.h, of the library. */
+#define REMOTE_LISTENED "PTO_REMOTE_LISTENED"
+#define REMOTE_IS "pto-remote: this is "
 /* With the options of a session; up to a NULL. */
 GPtrArray *remote_make_argv (const Options *options);
 

@@ -299,7 +299,7 @@ remote_accept_main (const Options *options)
       return EX_UNAVAILABLE;
     }
   if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0
-      || !remote_spawn ((const char *const *) argv->pdata, pair[1], pair[1], SIGKILL, &process,
+      || !remote_spawn ((const char *const *) argv->pdata, pair[1], pair[1], -1, SIGKILL, &process,
                         &error))
     {
       remote_say ("no session for %s: %s", peer,

@@ -104,13 +104,13 @@ begin_process (gpointer data)
 }
 
 gboolean
-remote_spawn (const char *const *argv, int in, int out, int death_signal, GPid *process,
+remote_spawn (const char *const *argv, int in, int out, int errors, int death_signal, GPid *process,
               GError **error)
 {
   Birth birth = { getpid (), death_signal };
 
   return g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD,
-                                           begin_process, &birth, in, out, -1, NULL, NULL, 0,
+                                           begin_process, &birth, in, out, errors, NULL, NULL, 0,
                                            process, NULL, NULL, NULL, error);
 }
 

@@ -143,8 +143,9 @@ program={REMOTE}
         wait(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(2, 2), (1, 1), (0, 0), (0, 0)])
         with open(self.status()["log"]) as log:
             text = log.read()
-        for name, pid in zip(("here", "here", "loop"), pids):
-            self.assertRegex(text, re.compile(rf"^\d+-\d+-\d+ \d+:\d+:\d+ {name}: this is {pid}$", re.MULTILINE))
+        for i, (name, pid) in enumerate(zip(("here", "here", "loop"), pids)):
+            self.assertRegex(text, re.compile(rf"^\d+-\d+-\d+ \d+:\d+:\d+ {name}: L4/0/L3/{i}: this is {pid}$", re.MULTILINE))
+        self.assertEqual(text.count("this is "), 3)
         host.close()
         wait(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(0, 2), (0, 1), (0, 0), (0, 0)])
 

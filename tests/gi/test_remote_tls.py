@@ -126,6 +126,27 @@ class Listening(unittest.TestCase):
         with self.assertRaisesRegex(GLib.Error, "nobody is reached at unix:.*--listen"):
             self.run_one(f"unix:{path}")
 
+    def test_words(self):
+        """Each line has the path of the worker before it; one that nobody ends is told, too. Who listens does not wait for readers."""
+        path = os.path.join(self.directory, "socket")
+        listener = self.listen(f"unix:{path}")
+        pid = self.run_one(f"unix:{path}", remote_steps.tell)
+        self.assertEqual(listener.wait(f"this is {pid}"), f"L4/0/L3/0: this is {pid}")
+        self.run_one(f"unix:{path}", remote_steps.mutter)
+        self.assertEqual(listener.wait("without an end"), "L4/0/L3/0: without an end")
+        deaf = subprocess.Popen([REMOTE, "--listen", f"unix:{path}2", "--root", root, "--python", sys.executable],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(deaf.wait, SECONDS)
+        self.addCleanup(deaf.kill)
+        deaf.stdout.readline()
+        self.run_one(f"unix:{path}2", remote_steps.chatter)
+        self.assertEqual(self.run_one(f"unix:{path}2", remote_steps.which) > 0, True)
+        deaf.send_signal(signal.SIGTERM)
+        said = deaf.communicate(timeout=SECONDS)[1]
+        self.assertLess(said.count("chatter"), 10000)
+        self.assertTrue(said.startswith("L4/0/L3/0: chatter 0\n"), said[:100])
+        self.assertEqual(deaf.returncode, 0)
+
     def test_stale(self):
         """What is left of a socket is replaced; a file is not."""
         path = os.path.join(self.directory, "socket")

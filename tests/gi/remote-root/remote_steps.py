@@ -36,6 +36,19 @@ def tell(orch, args, config):
     args[0][0] = os.getpid()
 
 
+def mutter(orch, args, config):
+    """y, and a line that does not end."""
+    print("without an end", file=sys.stderr, flush=True, end="")
+    args[0][0] = os.getpid()
+
+
+def chatter(orch, args, config):
+    """y, and more than a pipe holds."""
+    for i in range(10000):
+        print("chatter", i, file=sys.stderr, flush=True)
+    args[0][0] = os.getpid()
+
+
 class Unwilling(Exception):
     pass
 
