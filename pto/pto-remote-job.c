@@ -57,8 +57,9 @@ struct _PtoRemoteJob
   GPtrArray *specs; /* not owned: of the workers that have this job */
 
   /* Of rank 0's bridge. */
-  GPid process; /* 0: none */
-  int words;    /* what it says on standard error; -1: none */
+  GPid process;     /* 0: none */
+  gboolean is_told; /* to end: the third time mpirun would not tidy up any more */
+  int words;        /* what it says on standard error; -1: none */
 };
 
 PtoRemoteJob *
@@ -163,13 +164,21 @@ has_ended (pid_t process)
   return ended;
 }
 
+static void
+tell_to_end (PtoRemoteJob *job)
+{
+  if (!job->is_told)
+    kill (job->process, SIGTERM);
+  job->is_told = TRUE;
+}
+
 /* call: as long as it is wanted; NULL: to its end. FALSE: it is not. */
 static gboolean
 end_process (PtoRemoteJob *job, const struct pto_call *call)
 {
   if (job->process == 0)
     return TRUE;
-  kill (job->process, SIGTERM);
+  tell_to_end (job);
   for (guint i = 0; waitpid (job->process, NULL, WNOHANG) == 0; i++)
     {
       if (call != NULL && pto_call_is_cancelled (call))
@@ -235,6 +244,24 @@ make_argv (PtoRemoteJob *job, guint32 generation)
   return argv;
 }
 
+/* A program that mpirun has begun itself has words of it that another one takes for its own. */
+static char **
+forget_own_job (char **environment)
+{
+  g_auto (GStrv) names = g_get_environ ();
+
+  if (g_environ_getenv (environment, "OMPI_COMM_WORLD_RANK") == NULL)
+    return environment;
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      *strchrnul (names[i], '=') = '\0';
+      if (g_str_has_prefix (names[i], "PMIX_")
+          || (g_str_has_prefix (names[i], "OMPI_") && !g_str_has_prefix (names[i], "OMPI_ALLOW_")))
+        environment = g_environ_unsetenv (environment, names[i]);
+    }
+  return environment;
+}
+
 /* What Open MPI is to do for processes that mostly sleep, beside workers that do not; whoever has
  * set it has said otherwise. Other MPIs know none of these. */
 static char **
@@ -245,7 +272,7 @@ make_environment (void)
     { "OMPI_MCA_hwloc_base_binding_policy", "none" },
     { "OMPI_MCA_mpi_yield_when_idle", "1" },
   };
-  char **environment = g_get_environ ();
+  char **environment = forget_own_job (g_get_environ ());
 
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
     environment = g_environ_setenv (environment, words[i][0], words[i][1], FALSE);
@@ -287,8 +314,11 @@ spawn (PtoRemoteJob *job, guint32 generation, int *ready, GError **error)
   if (job->words < 0 || pipe2 (ends, O_CLOEXEC) != 0)
     g_set_error (&local, PTO_ERROR, PTO_ERROR_SYSTEM, "%s", g_strerror (errno));
   else
+    /* When this process has died, once for each of its threads: mpirun passes that signal on to
+     * what it has begun, which ends; then it tidies up. */
     ok = pto_remote_spawn ((const char *const *) argv->pdata, environment, -1, ends[1], job->words,
-                           SIGTERM, &job->process, &local);
+                           SIGUSR1, &job->process, &local);
+  job->is_told = FALSE;
   if (ends[1] >= 0)
     close (ends[1]);
   if (ok)
@@ -382,7 +412,7 @@ begin_generation (const PtoRemoteSpec *spec, guint32 generation, const struct pt
   if (!ok)
     {
       /* Who is cancelled has no time: the next one waits for its end. */
-      kill (job->process, SIGTERM);
+      tell_to_end (job);
       return FALSE;
     }
   atomic_store_explicit (&job->shared->process, job->process, memory_order_relaxed);

@@ -482,6 +482,27 @@ const tests = {
         above.close();
     },
 
+    // Workers that are ranks of one job, of which none is launched, and what stays at one.
+    ranks() {
+        const host = new Pto.Worker({level: 4});
+        const [first, second] = host.add_remote_job(['local:', 'local:']);
+        equal([host.get_child(0) === first, host.get_child(1) === second, host.get_n_workers()].join(), 'true,true,2', 'ranks');
+        equal(second.dup_remote_address(), 'local:', 'the address of one');
+        refused(() => host.add_remote_job([]), Pto.Error, 'a job has no ranks');
+        refused(() => host.add_remote_job(['local:', 'nowhere']), Pto.Error, '"nowhere" is no address of a remote worker');
+        equal(host.get_n_workers(), 2, 'after that');
+        host.close();
+
+        const above = new Pto.Worker({level: 3, n_sub_workers: 1, devices: 1});
+        above.run(orch => {
+            const x = orch.make_tensor_at(0, Pto.Dtype.FLOAT32, [4]);
+            equal(x.view([2], [1]).get_worker(), 0, 'where a view stays');
+            refused(() => orch.make_tensor_at(1, Pto.Dtype.FLOAT32, [4]), Pto.Error, 'a tensor can not stay at worker 1');
+            refused(() => orch.allreduce([x], Pto.Reduction.SUM), Pto.Error, 'there is one at each rank of one job');
+        });
+        above.close();
+    },
+
     // Where a task was submitted that fails.
     place() {
         const library = GLib.getenv('PTO_TEST_SUB_FUNCTIONS');

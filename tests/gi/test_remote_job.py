@@ -59,6 +59,16 @@ def tree(parts, combine):
     return parts[0]
 
 
+def bits_of_bfloat(floats):
+    """The nearest, the even one of two; what is no number stays none."""
+    bits = floats.astype("f4").view("u4")
+    return np.where(np.isnan(floats), 0x7fc0, (bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype("u2")
+
+
+def float_of_bfloat(bits):
+    return (bits.astype("u4") << 16).view("f4")
+
+
 def descendants(process):
     found = {process}
     with contextlib.suppress(OSError):
@@ -117,7 +127,7 @@ class Job:
         """Each at its rank."""
         tensors = []
         for rank, given in enumerate(inputs):
-            tensor = orch.make_tensor_at(rank, given.shape, given.dtype)
+            tensor = orch.make_tensor_at(rank, given.get_shape(), given.get_dtype())
             orch.submit_next_level(self.copy, [given.read(), tensor.write()], worker=rank)
             tensors.append(tensor)
         return tensors
@@ -391,6 +401,54 @@ class RemoteJob(unittest.TestCase):
                 wait_until(lambda family=family: all(is_gone(pid) for pid in family))
                 self.assertEqual(glob.glob(directory + "/**", recursive=True)[1:], [])
                 self.assertEqual(set(glob.glob("/dev/shm/vader_segment.*")) - segments, set())
+
+
+    def test_bfloat_and_what_is_no_number(self):
+        """What NumPy and MPI do not have."""
+        parts = [np.array([1, 1.0078125, 3e38, np.nan, -0.0, 256], "f4") * (rank + 1) for rank in range(RANKS)]
+        bits = [(part.view("u4") >> 16).astype("u2") for part in parts]
+        buffers = [Pto.Buffer.new(12) for _ in range(2 * RANKS)]
+        tensors = [Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.BFLOAT16, [6]) for buffer in buffers]
+        views = [np.asarray(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.UINT16, [6])) for buffer in buffers]
+        for view, part in zip(views, bits):
+            view[:] = part
+
+        def graph(orch):
+            at = self.job.place(orch, tensors[:RANKS])
+            orch.allreduce(at)
+            self.job.take(orch, at, tensors[RANKS:])
+
+        self.job.worker.run(graph)
+        wanted = tree([float_of_bfloat(part) for part in bits], lambda a, b: float_of_bfloat(bits_of_bfloat(a + b)))
+        self.assertEqual(wanted.tolist()[:2], [10, 10.125])
+        for row in views[RANKS:]:
+            np.testing.assert_array_equal(float_of_bfloat(row), wanted)
+            self.assertTrue(np.signbit(float_of_bfloat(row)[4]))
+        nan = [np.array([np.nan, 1, 2], "f8"), np.array([0, np.nan, 3], "f8"), np.ones(3, "f8"), np.ones(3, "f8")]
+        for operation, last in ("min", 1), ("max", 3):
+            for row in self.job.reduce(nan, operation):
+                np.testing.assert_array_equal(row, [np.nan, np.nan, last])
+
+    def test_launched_by_mpirun(self):
+        """Workers by mpirun, too, which is told the hosts; and a program that is a rank of another job itself."""
+        host = Pto.Worker(level=4)
+        host.add_remote_job(["local:", "mpirun://localhost"], roots=root, python=sys.executable, program=os.environ["PTO_REMOTE"])
+        fill, copy = host.register(remote_steps.fill), host.register(remote_steps.copy)
+        out = Pto.Buffer.array(2, "i4")
+
+        def graph(orch, out):
+            tensors = [orch.make_tensor_at(rank, 4, "i4") for rank in range(2)]
+            for rank in range(2):
+                orch.submit_next_level(fill, [tensors[rank].write(), rank + 1], worker=rank)
+            orch.allreduce(tensors)
+            for rank in range(2):
+                orch.submit_next_level(copy, [tensors[rank][3:].read(), out[rank:rank + 1].write_existing()], worker=rank)
+
+        host.run(graph, out)
+        host.close()
+        self.assertEqual(out.tolist(), [3, 3])
+        self.assertEqual(subprocess.run(["mpirun", "-n", "1", sys.executable, os.path.abspath(__file__), "--program", "close"],
+                                        input=b"go on\n", check=False, stdout=subprocess.DEVNULL, timeout=120).returncode, 0)
 
 
 @unittest.skipIf(missing, missing)

@@ -276,6 +276,7 @@ const optional = {
     'Orchestrator.submit_order': [0, null],
     'Orchestrator.submit_sub': [1, null, -1],
     'Orchestrator.submit_sub_group': [2, null],
+    'Worker.add_remote_job': [1, null],
     'Worker.capture': [1, null, null, null],
     'Worker.capture_callable': [1, null, null, null],
     'Worker.register': [1, null],
@@ -312,7 +313,7 @@ function exact(name, where, method) {
     const isNotedAlways = isNoted && name === 'Graph';
     const {length} = original; // whose getter costs a tenth of a call
     const left = optional[`${name}.${method}`], hasCallback = method.endsWith('_async') ? 1 : 0;
-    const areTexts = ['set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json', 'simulate'].includes(method);
+    const areTexts = ['add_remote_job', 'set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json', 'simulate'].includes(method);
     const check = value => {
         if (isInexact(value, isSwitch))
             throw new TypeError(_('%s: %s is not an integer', where_to, value));
