@@ -42,4 +42,8 @@ gboolean pto_callable_is_identifier (const char *text);
 
 /* a kernel, an orchestration for a chip, ... */
 const char *pto_callable_describe_kind (PtoCallableKind kind);
+/* In place of a module, in an import path: behind it is the function itself, as an interpreter has
+ * serialized it. It is for remote workers only, where both ends say so. */
+#define PTO_SERIALIZED_PYTHON "__serialized_python__:"
+
 G_END_DECLS

@@ -523,7 +523,10 @@ check_can_be_sent (PtoCallable *callable, PtoWorker *child, GError **error)
 {
   const PtoClosure *closure = pto_callable_get_closure (callable);
 
-  if (child->remote == NULL || closure == NULL || closure->import_path != NULL)
+  if (child->remote == NULL || closure == NULL
+      || (closure->import_path != NULL
+          && (child->remote->sends_serialized
+              || !g_str_has_prefix (closure->import_path, PTO_SERIALIZED_PYTHON))))
     return TRUE;
   g_propagate_error (error, pto_remote_child_make_refusal (child->remote->address, callable->name));
   return FALSE;

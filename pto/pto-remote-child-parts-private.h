@@ -54,9 +54,10 @@ struct _PtoRemoteChild
   PtoRemoteStream *stream; /* NULL: not connected */
   GPid process;            /* that was launched; 0: none */
   PtoRemoteFabric *fabric; /* for what is too large for a message; NULL: it goes over the stream */
-  GHashTable *refused;     /* digest -> GError: why a function of this process can not be there */
-  GHashTable *digests;     /* of what was sent -> that by which the other end knows it */
-  GHashTable *collectives; /* digests of those that ranks of the worker's job run together */
+  gboolean sends_serialized; /* both ends have said so */
+  GHashTable *refused;       /* digest -> GError: why a function of this process can not be there */
+  GHashTable *digests;       /* of what was sent -> that by which the other end knows it */
+  GHashTable *collectives;   /* digests of those that ranks of the worker's job run together */
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
   guint64 read_writes;           /* so far the log was read */
   struct pto_traffic *traffic;

@@ -88,6 +88,15 @@ make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GErr
 
   if (closure->import_path == NULL)
     return NULL;
+  if (g_str_has_prefix (closure->import_path, PTO_SERIALIZED_PYTHON) && !self->sends_serialized)
+    {
+      if (self->worker->remote->sends_serialized)
+        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                     _ ("\"%s\" is a function of this process, and %s takes none as bytes: begin "
+                        "pto-remote there with --serialized-python and --python"),
+                     registration->name, self->worker->remote->address);
+      return NULL;
+    }
   callable = pto_imported_function_new (registration->callable->kind, closure->import_path, error);
   if (callable == NULL)
     return NULL;

@@ -249,9 +249,14 @@ pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *argum
 static GVariant *
 make_features (PtoRemoteChild *self)
 {
-  const char *const features[] = { self->fabric != NULL ? "fabric" : NULL, NULL };
+  const char *features[3];
+  guint n = 0;
 
-  return g_variant_new_strv (features, -1);
+  if (self->fabric != NULL)
+    features[n++] = "fabric";
+  if (self->worker->remote->sends_serialized)
+    features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
+  return g_variant_new_strv (features, n);
 }
 
 /* NULL: a fabric that is trusted can not be used. */
@@ -358,7 +363,11 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
     return FALSE;
   g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, NULL, &answer);
   if (protocol == PTO_REMOTE_PROTOCOL)
-    return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
+    {
+      self->sends_serialized = self->worker->remote->sends_serialized
+                               && pto_remote_has_feature (answer, PTO_REMOTE_FEATURE_SERIALIZED);
+      return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
+    }
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s speaks version %u of the protocol, this is version %u: install the same libpto "

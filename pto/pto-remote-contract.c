@@ -18,8 +18,8 @@ static const char contract[]
       /* The first call. session: another one for each life of a worker; path: of it in its tree;
        * options: of it, by name, and among them its id, which of its lives this is (generation) and
        * what the near end can do beyond the protocol (features): "fabric" is that large contents
-       * go past the connection (pto-remote-fabric-private.h). Its reply is READY: it can run
-       * tasks; options: features. */
+       * go past the connection (pto-remote-fabric-private.h), "serialized-python" that functions
+       * are sent, and taken, as bytes. Its reply is READY: it can run tasks; options: features. */
       "<method name='Hello'>"
       "<arg direction='in' name='protocol' type='u'/><arg direction='in' name='session' type='s'/>"
       "<arg direction='in' name='path' type='s'/>"
@@ -118,6 +118,15 @@ pto_remote_check_call (GDBusMessage *message, GError **error)
                  g_dbus_message_get_signature (message), PTO_REMOTE_INTERFACE);
   g_string_free (expected, TRUE);
   return ok;
+}
+
+gboolean
+pto_remote_has_feature (GVariant *options, const char *feature)
+{
+  g_autofree const char **features = NULL;
+
+  return g_variant_lookup (options, "features", "^a&s", &features)
+         && g_strv_contains (features, feature);
 }
 
 GDBusMessage *

@@ -21,9 +21,10 @@ typedef struct
   gint64 id;        /* that is given to it; PTO_WORKER_ID_ANY */
   guint n_devices;
   guint n_sub_workers;
-  char *platform; /* NULL: the default */
-  char *fabric;   /* that is trusted; NULL: none */
-  char *program;  /* pto-remote, where it is launched */
+  char *platform;            /* NULL: the default */
+  char *fabric;              /* that is trusted; NULL: none */
+  gboolean sends_serialized; /* functions of Python, as bytes, if the other end takes them */
+  char *program;             /* pto-remote, where it is launched */
   /* pto-remote-job.c: what it is a rank of, and which; NULL: of nothing. */
   PtoRemoteJob *job;
   void (*unref_job) (PtoRemoteJob *job);

@@ -182,7 +182,7 @@ end_argv (GPtrArray *argv)
 /* Of options that were looked at. */
 static char **
 make_argv (const Launch *launch, const char *program, char **roots, const char *python,
-           const char *fabric)
+           const char *fabric, gboolean serialized)
 {
   GPtrArray *argv = begin_argv (launch, program);
 
@@ -191,6 +191,8 @@ make_argv (const Launch *launch, const char *program, char **roots, const char *
       add_word (argv, launch, "--python");
       add_word (argv, launch, python);
     }
+  if (serialized)
+    add_word (argv, launch, "--serialized-python");
   if (fabric != NULL)
     {
       add_word (argv, launch, "--trusted-fabric");
@@ -215,7 +217,7 @@ static const struct
   { "python", "s", N_ ("a text") },       { "roots", "as", N_ ("a list of texts") },
   { "certificates", "s", N_ ("a text") }, { "launcher", "as", N_ ("a list of texts") },
   { "shell", "b", N_ ("true or false") }, { "trusted-fabric", "s", N_ ("a text") },
-  { "id", "u", N_ ("a number") },
+  { "id", "u", N_ ("a number") },         { "serialized-python", "b", N_ ("true or false") },
 };
 
 /* Is it an option of that address? */
@@ -265,7 +267,7 @@ check_options (GVariant *options, Listener listener, const char *address, GError
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
                         "platform, program, python, roots, certificates, launcher, shell, "
-                        "trusted-fabric and id"),
+                        "trusted-fabric, serialized-python and id"),
                      name);
       else
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -357,6 +359,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
     return NULL;
   spec = g_new0 (PtoRemoteSpec, 1);
   spec->fabric = g_strdup (fabric);
+  g_variant_lookup (options, "serialized-python", "b", &spec->sends_serialized);
   spec->address = g_strdup (address);
   spec->host = g_strdup (launch.host);
   spec->id = g_variant_lookup (options, "id", "u", &id) ? (gint64) id : -1;
@@ -375,7 +378,8 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
                                         (char *) "--certificates", (char *) certificates, NULL });
   else
     spec->argv = make_argv (&launch, program, (char **) roots,
-                            python != NULL && *python != '\0' ? python : NULL, fabric);
+                            python != NULL && *python != '\0' ? python : NULL, fabric,
+                            spec->sends_serialized);
   spec->path = listener == LISTENER_UNIX ? spec->address + strlen (UNIX_SCHEME) : NULL;
   return spec;
 }

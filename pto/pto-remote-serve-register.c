@@ -7,7 +7,9 @@
 #include "pto-remote-session-private.h"
 
 #include "pto-cache-private.h"
+#include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-function-private.h"
 #include "pto-text-private.h"
 
 #include <string.h>
@@ -120,6 +122,13 @@ add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, 
 
   if (registration == NULL)
     return FALSE;
+  if (registration->callable->source == PTO_CALLABLE_SOURCE_IMPORT
+      && !pto_remote_session_check_import (
+          session, PTO_IMPORTED_FUNCTION (registration->callable)->import_path, error))
+    {
+      pto_registration_unref (registration);
+      return FALSE;
+    }
   if (g_variant_n_children (numbers) > 0)
     {
       PtoTargets targets = { { 0 } };

@@ -16,6 +16,7 @@
 
 #include "process/arena.h"
 
+#include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-remote-health-private.h"
 #include "pto-remote-rank-private.h"
@@ -339,10 +340,33 @@ list_nothing (gpointer data, guint index)
   return g_ptr_array_new_with_free_func (NULL);
 }
 
+gboolean
+pto_remote_session_check_import (PtoRemoteSession *session, const char *path, GError **error)
+{
+  if (session->takes_serialized || !g_str_has_prefix (path, PTO_SERIALIZED_PYTHON))
+    return TRUE;
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+      _ ("%s takes no functions as bytes: begin pto-remote there with --serialized-python"),
+      session->worker->path);
+  return FALSE;
+}
+
 static PtoCallable *
 import (PtoCallableKind kind, const char *path, gpointer data, GError **error)
 {
-  return pto_worker_import (((PtoRemoteSession *) data)->worker, kind, path, error);
+  PtoRemoteSession *session = data;
+
+  return pto_remote_session_check_import (session, path, error)
+             ? pto_worker_import (session->worker, kind, path, error)
+             : NULL;
+}
+
+/* As pto-remote has said, for which this may be an interpreter. */
+static gboolean
+is_serialized_taken (void)
+{
+  return g_strcmp0 (g_getenv ("PTO_REMOTE_SERIALIZED_PYTHON"), "1") == 0;
 }
 
 static gboolean
@@ -420,6 +444,8 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
   if (!pto_remote_fabric_check (options, &fabric, error)
       || !make_worker (session, options, path, error) || !reserve_memory (session, error))
     return FALSE;
+  session->takes_serialized
+      = is_serialized_taken () && pto_remote_has_feature (options, PTO_REMOTE_FEATURE_SERIALIZED);
   session->child = pto_child_new (session->worker, path, &parent);
   pto_child_get_server (session->child, &session->server);
   if (!pto_remote_session_ask (session, &call, error))
@@ -453,9 +479,14 @@ begin (PtoRemoteSession *session, GError **error)
     }
   if (take_hello (session, message, &answer, &refused))
     {
-      const char *const features[] = { session->fabric != NULL ? "fabric" : NULL, NULL };
+      const char *features[2];
+      guint n = 0;
 
-      g_variant_builder_add (&answer, "{sv}", "features", g_variant_new_strv (features, -1));
+      if (session->fabric != NULL)
+        features[n++] = "fabric";
+      if (is_serialized_taken ())
+        features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
+      g_variant_builder_add (&answer, "{sv}", "features", g_variant_new_strv (features, n));
       reply (session, message,
              g_variant_new ("(ussua{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
                             (guint32) getpid (), &answer));

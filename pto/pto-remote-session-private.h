@@ -47,8 +47,9 @@ typedef struct
   struct pto_failure *failure; /* of the task that was run last, or nothing */
   GError *unheard;             /* of what was put for the next: the first, as these have no reply */
   gboolean has_arena;
-  GByteArray *contents; /* of which parts have come */
-  GByteArray *record;   /* of which parts are fetched; or NULL */
+  gboolean takes_serialized; /* both ends have said so */
+  GByteArray *contents;      /* of which parts have come */
+  GByteArray *record;        /* of which parts are fetched; or NULL */
   guint8 contents_digest[PTO_DIGEST_SIZE];
 
   GMutex lock;
@@ -64,6 +65,9 @@ typedef struct
 
 /* --- pto-remote-serve.c --- */
 
+/* Is a function as bytes taken? Anything else is. */
+gboolean pto_remote_session_check_import (PtoRemoteSession *session, const char *path,
+                                          GError **error);
 gboolean pto_remote_session_wants_a_reply (GDBusMessage *call);
 /* As request of the child, with what the mailbox would have; its status. */
 guint32 pto_remote_session_serve_call (PtoRemoteSession *session, struct pto_call *call,

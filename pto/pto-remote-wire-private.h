@@ -43,6 +43,11 @@ G_BEGIN_DECLS
 /* Most tensors of a task, and of anything else in one message. */
 #define PTO_REMOTE_ITEMS_MAX 4096u
 
+/* What an end can do beyond the protocol: functions of Python as bytes. */
+#define PTO_REMOTE_FEATURE_SERIALIZED "serialized-python"
+/* Is it among those that the options of Hello, or of its reply, say? Any thread. */
+gboolean pto_remote_has_feature (GVariant *options, const char *feature);
+
 /* Does the message say what the contract has for it? Else it came from somebody who knows another
  * one. Any thread. */
 gboolean pto_remote_check_call (GDBusMessage *message, GError **error);

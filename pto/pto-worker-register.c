@@ -122,6 +122,7 @@ choose (PtoWorker *self, PtoCallable *callable, gboolean has_children)
   guint index;
 
   if (!has_children || closure == NULL || closure->import_path == NULL
+      || g_str_has_prefix (closure->import_path, PTO_SERIALIZED_PYTHON)
       || pto_registry_find_callable (self->registry, callable, &index))
     return g_object_ref (callable);
   chosen = pto_imported_function_new (callable->kind, closure->import_path, NULL);

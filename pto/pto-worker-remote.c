@@ -84,7 +84,9 @@ pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
  * with ca.pem, cert.pem and key.pem of this end, for `tls:`. `trusted-fabric` (`s`, `ucx`): the
  * network between both ends is trusted, and large tensors go by UCX, which has no keys; who listens
  * has to have been begun with it, too. `id` (`u`): what it is called by submits and in its path,
- * that no other worker below @worker has; otherwise the lowest that is free.
+ * that no other worker below @worker has; otherwise the lowest that is free. `serialized-python`
+ * (`b`): functions of Python that have no import path are sent as bytes, if the other end takes
+ * them (`pto-remote --serialized-python`); the binding makes them.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
  * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.

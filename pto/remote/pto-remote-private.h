@@ -29,6 +29,7 @@ typedef struct
   char *python;
   char **roots;
   char *fabric; /* that is trusted, or NULL */
+  gboolean takes_serialized;
   int max_sessions;
   int max_handshakes;
   int timeout; /* s */

@@ -76,6 +76,8 @@ remote_make_argv (const Options *options)
     g_ptr_array_add (argv, g_strconcat ("--python=", options->python, NULL));
   for (guint i = 0; options->roots != NULL && options->roots[i] != NULL; i++)
     g_ptr_array_add (argv, g_strconcat ("--root=", options->roots[i], NULL));
+  if (options->takes_serialized)
+    g_ptr_array_add (argv, g_strdup ("--serialized-python"));
   if (options->fabric != NULL)
     g_ptr_array_add (argv, g_strconcat ("--trusted-fabric=", options->fabric, NULL));
   g_ptr_array_add (argv, NULL);
@@ -167,6 +169,8 @@ main (int argc, char **argv)
             "Import functions with this interpreter", "PROGRAM" },
           { "root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.roots,
             "Import from this directory; may be given several times", "DIR" },
+          { "serialized-python", 0, 0, G_OPTION_ARG_NONE, &options.takes_serialized,
+            "Take functions as bytes, which are from no directory", NULL },
           { "trusted-fabric", 0, 0, G_OPTION_ARG_STRING, &options.fabric,
             "Large tensors go by UCX, which knows nobody: the network between both ends is trusted",
             "ucx" },
@@ -216,6 +220,10 @@ main (int argc, char **argv)
     g_setenv ("PTO_REMOTE_FABRIC", options.fabric, TRUE);
   else
     g_unsetenv ("PTO_REMOTE_FABRIC");
+  if (options.takes_serialized && options.python != NULL)
+    g_setenv ("PTO_REMOTE_SERIALIZED_PYTHON", "1", TRUE);
+  else
+    g_unsetenv ("PTO_REMOTE_SERIALIZED_PYTHON");
   /* A cut connection is found where it is read or written; Ctrl-C is for who waits at the other
    * end. */
   signal (SIGPIPE, SIG_IGN);

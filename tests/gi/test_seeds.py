@@ -403,6 +403,29 @@ class Names(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, words):
                 call()
 
+    def test_remote_callable(self):
+        s = Pto.seeds
+        sys.path.insert(0, root := os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root"))
+        self.addCleanup(sys.path.remove, root)
+        x, y = Pto.Buffer.array(4, "i8"), Pto.Buffer.array(4, "i8")
+        x[:] = range(4)
+        with s.Worker(level=4) as w4:
+            remotes = [w4.add_remote_worker("local:", roots=root, sub_workers=1, id=i) for i in (0, 5)]
+            remotes[1].register(Pto.ImportedFunction.new(Pto.CallableKind.SUB, "remote_steps:double"))
+            handle = w4.register(s.RemoteCallable("remote_steps:layer"), workers=[5])
+
+            def my_l4_orch(orch, args, config):
+                remote = s.RemoteTaskArgs()
+                remote.add_tensor(s.make_ct(x), s.IN)
+                remote.add_tensor(s.make_ct(y), s.OUTPUT_EXISTING)
+                orch.submit_next_level(handle, remote, s.CallConfig())
+            w4.run(my_l4_orch, s.TaskArgs(), s.CallConfig())
+            self.assertEqual(list(y), [0, 2, 4, 6])
+            with self.assertRaisesRegex(GLib.Error, '"layer" is not registered on worker 0 of L4/0, but on 5'):
+                w4.run(lambda orch, args, config: orch.submit_next_level(handle, s.TaskArgs(), s.CallConfig(), worker=0), s.TaskArgs(), s.CallConfig())
+        with self.assertRaisesRegex(GLib.Error, '"steps" can not be imported: write module:qualname'):
+            s.RemoteCallable("steps")
+
     def test_call_config(self):
         config = Pto.seeds.CallConfig(2, 4, enable_pmu=1)
         self.assertEqual((config.block_dim, config.aicpu_thread_num, config.enable_pmu), (2, 4, 1))

@@ -35,6 +35,7 @@ from . import PtoFunctions as _functions  # noqa: E402
 from . import PtoGraphs as _graphs  # noqa: E402
 from . import PtoProgress as _progress  # noqa: E402
 from . import PtoRemote as _remote  # noqa: E402
+from . import PtoSerialized as _serialized  # noqa: E402
 from . import PtoTensors as _tensors  # noqa: E402
 from . import PtoTraces as _traces  # noqa: E402
 from .PtoInterrupts import interruptible as _interruptible  # noqa: E402
@@ -105,9 +106,10 @@ def _import(kind, path, *more):
         found = _remote.resolve(path)
         return found.callable() if isinstance(found, SubWorkerFunction) else Callable.function(found, kind)
     except Exception as exception:
-        raise _errors.LoadError(_('"{path}" can not be imported: {why}').format(path=path, why=exception)) from None
+        raise _errors.LoadError(_('"{path}" can not be imported: {why}').format(path=_serialized.shorten(path), why=exception)) from None
 
 
+_taking_serialized = weakref.WeakKeyDictionary()  # worker -> those below it that take functions as bytes
 _runners = weakref.WeakKeyDictionary()  # worker -> the process that made it, an executor with one thread
 
 
@@ -250,17 +252,22 @@ class Worker(Pto.Worker):
     def add_remote_worker(self, address: str, *, devices: int = 0, sub_workers: int = 0, platform: str | None = None,
                           roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None,
                           certificates: _Path | None = None, launcher: Iterable[str] = (), shell: bool = False,
-                          trusted_fabric: str | None = None, id: int | None = None) -> Worker:
+                          trusted_fabric: str | None = None, id: int | None = None, serialized_python: bool = False) -> Worker:
         """Puts a worker of level 3 below this one that shares no memory: "local:", "ssh://host", "srun://host" or
         "mpirun://host"; "name://host" with the words of a launcher, of which "%h" is the host (shell: one there reads the rest);
         or where pto-remote listens, "tls://host:port" with the directory of certificates, or "unix:/path". Functions are imported
         there from the directories in roots, of who listens from those that it was begun with. Register on the worker that this
         gives what they submit: they find it by worker.lookup(name). trusted_fabric="ucx": large tensors go by UCX, which
         knows nobody; who began pto-remote there has to say so, too. id: what it is called by submits and in its path, otherwise
-        the lowest number that is free."""
-        return Pto.Worker.add_remote_worker(self, address, _remote.options(
+        the lowest number that is free. serialized_python: functions that it can not import are sent to it as bytes, where whoever
+        began pto-remote has said --serialized-python, too."""
+        remote = Pto.Worker.add_remote_worker(self, address, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            certificates, address, launcher, shell, trusted_fabric, None if id is None else _checks.integer(id, "id")))
+            certificates, address, launcher, shell, trusted_fabric, None if id is None else _checks.integer(id, "id"),
+            serialized_python))
+        if serialized_python:
+            _taking_serialized.setdefault(self, []).append(remote)
+        return remote
 
     def add_cluster(self, file: _Path | ClusterFile) -> list[Worker]:
         """Puts all remote workers of a cluster file below this one, and gives them, in its order: register on them what they
@@ -306,9 +313,23 @@ class Worker(Pto.Worker):
             made.set_idempotent(idempotent)
         return made
 
+    def _serialize(self, what, made, workers):
+        """What is told to remote workers that take it as bytes, of a function that nobody imports."""
+        is_sub = isinstance(made, Pto.SubFunction)  # for SUB workers, of which a remote worker has its own
+        named = [worker for worker in self.get_children()
+                 if not is_sub and (workers is None or worker in workers or worker.get_id() in workers)]
+        if not isinstance(what, types.FunctionType) or made.get_import_path() is not None or not any(
+                remote in (self, *named) for taking in list(_taking_serialized.values()) for remote in taking):
+            return
+        try:
+            made.set_import_path(_serialized.dumps(what, _functions.import_path))
+        except Exception as error:
+            raise TypeError(_("{what} can not be sent to a remote worker as bytes: {why}; workers= names those that it is for").format(
+                what=getattr(what, "__qualname__", repr(what)), why=error)) from error
+
     def _ids(self, workers):
         ids = []
-        for worker in [workers] if isinstance(workers, (int, Pto.Worker)) else workers:
+        for worker in workers:
             if isinstance(worker, Pto.Worker) and worker not in list(self.get_children()):
                 raise ValueError(_("{worker} is not below {above}: workers= names some that are").format(
                     worker=worker.dup_path(), above=self.dup_path()))
@@ -336,7 +357,9 @@ class Worker(Pto.Worker):
         it more than once does no harm, so one that is lost with its worker is run again."""
         if self.get_level() > 2:  # children are told by the thread of the run
             _functions.check_outside(self, _NO_REGISTRATION_ON_THREAD, on_other_thread=True)
-        what = self._callable(what, idempotent)
+        function, what = what, self._callable(what, idempotent)
+        workers = [workers] if isinstance(workers, (int, Pto.Worker)) else workers if workers is None else list(workers)
+        self._serialize(function, what, workers)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
             if workers is None:

@@ -13,16 +13,18 @@ import sys
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from . import PtoSerialized as _serialized
 from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 
+_takes_serialized = False
 _roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
 
 
-def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_):
+def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_, serialized):
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
-    if python is None and roots:
+    if python is None and (roots or serialized):
         python = sys.executable if address == "local:" else "python3"
     values = {"devices": GLib.Variant("u", devices), "sub-workers": GLib.Variant("u", sub_workers)}
     if address == "local:":  # of other machines their directories
@@ -33,6 +35,8 @@ def options(devices, sub_workers, platform, roots, python, program, certificates
                                ("trusted-fabric", "s", fabric)):
         if value:
             values[name] = GLib.Variant(type_, value)
+    if serialized:
+        values["serialized-python"] = GLib.Variant("b", True)
     if id_ is not None:
         values["id"] = GLib.Variant("u", id_)
     return GLib.Variant("a{sv}", values)
@@ -40,6 +44,10 @@ def options(devices, sub_workers, platform, roots, python, program, certificates
 
 def resolve(path):
     """What module:qualname is; of a remote worker, only from its roots."""
+    if path.startswith(_serialized.MODULE + ":"):
+        if not _takes_serialized:
+            raise ImportError(_("functions as bytes are for remote workers, where both ends say so"))
+        return _serialized.loads(path)
     if _roots is None:
         return pkgutil.resolve_name(path)
     top = path.partition(":")[0].partition(".")[0]
@@ -60,7 +68,8 @@ def resolve(path):
 def serve_remote(roots: list[str]) -> int:
     """What pto-remote runs: this process is a worker of whoever has launched it, and imports functions from these
     directories only. Gives its exit status."""
-    global _roots
+    global _roots, _takes_serialized
+    _takes_serialized = os.environ.get("PTO_REMOTE_SERIALIZED_PYTHON") == "1"  # which pto-remote says, and nobody else
     _roots = [os.path.abspath(root) for root in roots]
     sys.path[:0] = _roots
     with contextlib.suppress(locale.Error):  # a locale that is not on this machine

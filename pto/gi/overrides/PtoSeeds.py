@@ -13,6 +13,7 @@ from .PtoText import _
 Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig
 ContinuousTensor, ChipStorageTaskArgs = Pto.Tensor, Pto.TaskArgs
 Orchestrator, TaskArgsView = Pto.Orchestrator, Pto.TaskArgsView
+RemoteTaskArgs, RemoteTensorRef = Pto.TaskArgs, Pto.Tensor  # what is where, a tensor says itself
 _library = Pto.Pto
 CallableHandle, ChipCallable = _library.CallableHandle, Pto.ChipOrchestration
 TensorArgType = _library.Direction
@@ -49,6 +50,11 @@ def _path(what, path):
 def make_ct(array):
     """A tensor of an array, whose memory it keeps."""
     return ContinuousTensor.of(array)
+
+
+def RemoteCallable(target):
+    """An orchestration that remote workers import: "module:qualname". worker.register(it, workers=[...]) names those."""
+    return _library.ImportedFunction.new(_library.CallableKind.ORCHESTRATION, target)
 
 
 class RuntimeBuilder:

@@ -5,9 +5,10 @@ import gi
 gi.require_version("Pto", "1")
 from gi.repository.Pto.seeds import (CallableHandle, CallConfig, ChipCallable, ChipStorageTaskArgs, ChipWorker,  # noqa: E402
                                      ContinuousTensor, IN, INOUT, KernelCompiler, NEXT_LEVEL, NO_DEP, Orchestrator, OUT,
-                                     OUTPUT_EXISTING, PROCESS, RuntimeBuilder, SUB, TaskArgs, TaskArgsView, TensorArgType,
-                                     THREAD, Worker, make_ct)
+                                     OUTPUT_EXISTING, PROCESS, RemoteCallable, RemoteTaskArgs, RemoteTensorRef,
+                                     RuntimeBuilder, SUB, TaskArgs, TaskArgsView, TensorArgType, THREAD, Worker, make_ct)
 
 __all__ = ["CallableHandle", "CallConfig", "ChipCallable", "ChipStorageTaskArgs", "ChipWorker", "ContinuousTensor", "IN",
            "INOUT", "KernelCompiler", "NEXT_LEVEL", "NO_DEP", "Orchestrator", "OUT", "OUTPUT_EXISTING", "PROCESS",
-           "RuntimeBuilder", "SUB", "TaskArgs", "TaskArgsView", "TensorArgType", "THREAD", "Worker", "make_ct"]
+           "RemoteCallable", "RemoteTaskArgs", "RemoteTensorRef", "RuntimeBuilder", "SUB", "TaskArgs", "TaskArgsView",
+           "TensorArgType", "THREAD", "Worker", "make_ct"]
