@@ -129,7 +129,9 @@ connect_fabric (PtoRemoteFabric *fabric, GVariant *address, GError **error)
   gsize size;
   gconstpointer data = g_variant_get_fixed_array (address, &size, 1);
 
-  if (fabric->engine->connect (fabric->opened, data, size, &cause))
+  if (size == 0)
+    cause = g_strdup (_ ("it has told no address"));
+  else if (fabric->engine->connect (fabric->opened, data, size, &cause))
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
                _ ("the other end is not reached through the trusted fabric (%s): %s"), fabric->name,
