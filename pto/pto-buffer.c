@@ -12,6 +12,7 @@
 
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-text-private.h"
 
 #include <errno.h>
@@ -33,6 +34,8 @@
  *
  * That is a buffer of [ctor@Pto.Buffer.new]. One of [method@Pto.Worker.alloc_buffer] is memory of
  * that worker's device instead, without a descriptor; it is the same to tasks and to this program.
+ * Only memory of a remote worker is not ([method@Pto.Buffer.is_remote]): at its address is nothing
+ * here.
  * It keeps the worker. When the worker is closed it stays what it is, but for
  * [method@Pto.Buffer.write] and [method@Pto.Buffer.read], which fail then.
  *
@@ -292,7 +295,7 @@ release_bytes (gpointer data)
  *
  * The bytes keep the buffer. Thread safety: any thread.
  *
- * Returns: (transfer full): the memory
+ * Returns: (transfer full): the memory; of a remote worker's, which is not here, no bytes
  *
  * Since: 0.1
  */
@@ -301,6 +304,8 @@ pto_buffer_ref_bytes (PtoBuffer *buffer)
 {
   g_return_val_if_fail (buffer != NULL, NULL);
 
+  if (pto_buffer_is_remote (buffer))
+    return g_bytes_new (NULL, 0);
   return g_bytes_new_with_free_func (buffer->data, buffer->size, release_bytes,
                                      pto_buffer_ref (buffer));
 }
@@ -323,6 +328,26 @@ pto_buffer_get_worker (PtoBuffer *buffer)
   g_return_val_if_fail (buffer != NULL, NULL);
 
   return buffer->ops != NULL ? buffer->ops->get_worker (buffer->owner) : NULL;
+}
+
+/**
+ * pto_buffer_is_remote:
+ * @buffer: a buffer
+ *
+ * Is it memory of a remote worker, so that this process can not look at its address?
+ *
+ * [method@Pto.Buffer.read] and [method@Pto.Buffer.write] copy. Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_buffer_is_remote (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, FALSE);
+
+  return pto_remote_range_has ((guint64) (guintptr) buffer->data);
 }
 
 static gboolean
@@ -435,6 +460,8 @@ pto_buffer_to_string (PtoBuffer *buffer)
 
   return g_strdup_printf ("%" G_GSIZE_FORMAT " byte%s of %s memory at 0x%" G_GINT64_MODIFIER "x",
                           buffer->size, buffer->size == 1 ? "" : "s",
-                          buffer->ops != NULL ? "device" : "shared",
+                          pto_buffer_is_remote (buffer) ? "remote"
+                          : buffer->ops != NULL         ? "device"
+                                                        : "shared",
                           (guint64) (guintptr) buffer->data);
 }

@@ -32,6 +32,8 @@ GBytes *pto_buffer_ref_bytes (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_buffer_get_worker (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_buffer_is_remote (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_buffer_write (PtoBuffer *buffer, guint64 offset, GBytes *bytes, GError **error);
 PTO_AVAILABLE_IN_0_1
 GBytes *pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error);

@@ -12,6 +12,7 @@
 #include "pto-error-private.h"
 #include "pto-exception-private.h"
 #include "pto-function-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-task-args-private.h"
 #include "pto-text-private.h"
 #include "pto-trace-private.h"
@@ -301,6 +302,7 @@ pto_child_probe (void *data)
   /* Also those of signals. */
   g_cancellable_cancel (object);
   g_main_context_is_owner (g_main_context_default ());
+  pto_remote_range_probe ();
 }
 
 static gboolean

@@ -44,6 +44,7 @@ typedef struct
   pid_t process;       /* that prepared it */
   GHashTable *known;   /* digest -> Known */
   GPtrArray *names;    /* by the registry's index: interned text */
+  GArray *memory;      /* Memory, by address: of remote workers, that the program has */
   GPtrArray *snapshot; /* Entry: what known held just before the last fork */
   PtoTrace *trace;     /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
@@ -84,6 +85,18 @@ GPtrArray *pto_machine_level_list (gpointer self, guint child);
 /* Of PtoRegistration, with who is to have it: what is registered on a level that was never brought
  * up. */
 GPtrArray *pto_machine_level_list_known (PtoMachine *machine);
+
+/* --- pto-machine-level-memory.c --- */
+
+void pto_machine_level_init_memory (LevelMachine *self);
+/* When there is no level any more. */
+void pto_machine_level_clear_memory (LevelMachine *self);
+/* Of memory that is known by an address (pto_remote_range_has()): can a task of the worker with
+ * that id, or of any (-1), use it? */
+gboolean pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 bytes,
+                                         guint argument, int id, GError **error);
+/* As the machine's function of this name. */
+gboolean pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError **error);
 
 /* --- pto-machine-level-record.c --- */
 

@@ -9,6 +9,7 @@
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-run-outputs-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
@@ -107,9 +108,9 @@ typedef struct
   /* PtoScalarKind of each scalar; NULL as long as all are unsigned. */
   guint8 *kinds;
   guint8 usual_kinds[USUAL_ARGS];
-  /* Of each tensor; NULL as long as none stays where it is. */
-  bool *stays;
-  bool usual_stays[USUAL_ARGS];
+  /* Of each tensor, as struct pto_level_task has it; NULL as long as none stays where it is. */
+  guint8 *stays;
+  guint8 usual_stays[USUAL_ARGS];
 } Packing;
 
 /* Can these arguments go to another worker? */
@@ -186,14 +187,34 @@ set_kind (Packing *packing, guint scalar, guint n_scalars, PtoScalarKind kind)
 }
 
 static void
-set_stays (Packing *packing, guint tensor, guint n_tensors)
+set_stays (Packing *packing, guint tensor, guint n_tensors, guint8 stays)
 {
   if (packing->stays == NULL)
     {
-      packing->stays = n_tensors <= USUAL_ARGS ? packing->usual_stays : g_new (bool, n_tensors);
-      memset (packing->stays, 0, n_tensors * sizeof *packing->stays);
+      packing->stays = n_tensors <= USUAL_ARGS ? packing->usual_stays : g_new (guint8, n_tensors);
+      memset (packing->stays, 0, n_tensors);
     }
-  packing->stays[tensor] = true;
+  packing->stays[tensor] = stays;
+}
+
+/* Where it stays, if it does. */
+static gboolean
+fill_stays (LevelMachine *self, const PtoMachineTask *submit, Packing *packing, guint member,
+            const PtoArg *arg, guint index, guint tensor, guint n_tensors, GError **error)
+{
+  guint64 address = pto_tensor_get_address (arg->tensor);
+
+  if (pto_tensor_get_worker (arg->tensor) >= 0)
+    set_stays (packing, tensor, n_tensors, PTO_WIRE_STAYS);
+  if (!pto_remote_range_has (address))
+    return TRUE;
+  set_stays (packing, tensor, n_tensors, PTO_WIRE_STAYS | PTO_WIRE_OWNED);
+  return pto_machine_level_check_memory (
+      self, address, pto_tensor_extent (pto_tensor_peek (arg->tensor)), index,
+      submit->registration->callable->kind != PTO_CALLABLE_SUB && submit->workers != NULL
+          ? submit->workers[member]
+          : -1,
+      error);
 }
 
 /* Its place among all children. */
@@ -347,8 +368,8 @@ place_members (LevelMachine *self, const PtoMachineTask *submit, const PtoTarget
 
 /* FALSE with an error: refused; without: the run has failed. */
 static gboolean
-fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt,
-           GError **error)
+fill_args (LevelMachine *self, const PtoMachineTask *submit, Packing *packing, guint n_tensors,
+           PTO2Runtime *rt, GError **error)
 {
   guint tensor = 0;
   guint scalar = n_tensors;
@@ -368,9 +389,9 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
           }
         else
           {
-            if (pto_tensor_get_worker (args[k].tensor) >= 0)
-              set_stays (packing, tensor, n_tensors);
-            if (!pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++], error))
+            if (!fill_stays (self, submit, packing, i, &args[k], k, tensor, n_tensors, error)
+                || !pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++],
+                                     error))
               {
                 g_prefix_error (error, _ ("task of \"%s\": "),
                                 submit->registration->callable->name);
@@ -468,7 +489,7 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
       task.members = packing.members;
       packing.kinds = NULL;
       packing.stays = NULL;
-      ok = fill_args (submit, &packing, n_tensors, rt, error);
+      ok = fill_args (self, submit, &packing, n_tensors, rt, error);
       if (ok)
         {
           task.kinds = packing.kinds;

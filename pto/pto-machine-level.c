@@ -224,6 +224,7 @@ level_stop (PtoMachine *machine)
   pto_level_free (level);
   pto_machine_release_heaps (&self->parent);
   free_children (self);
+  pto_machine_level_clear_memory (self);
   /* Nobody is forked any more. */
   pto_machine_level_drop_snapshot (self);
 }
@@ -266,6 +267,7 @@ level_free (PtoMachine *machine)
   level_stop (machine);
   g_clear_object (&self->trace);
   pto_machine_level_clear_known (self);
+  g_array_unref (self->memory);
   pto_machine_take_down (machine);
   g_cond_clear (&self->changed);
   g_free (self);
@@ -458,6 +460,7 @@ static const PtoMachineOps level_ops = {
   .remove = pto_machine_level_remove,
   .name_targets = pto_machine_level_name_targets,
   .extend = pto_machine_level_extend,
+  .use_memory = pto_machine_level_use_memory,
   .get_trace = level_get_trace,
   .tell = level_tell,
   .count = level_count,
@@ -471,5 +474,6 @@ pto_machine_new_level (PtoWorker *worker, const struct pto_params *params)
   pto_machine_set_up (&self->parent, &level_ops, worker, params);
   g_cond_init (&self->changed);
   pto_machine_level_init_known (self);
+  pto_machine_level_init_memory (self);
   return &self->parent;
 }

@@ -100,7 +100,8 @@ typedef struct
   } what;
   guint64 device; /* address; the result of MALLOC */
   gpointer host;
-  guint64 size;                                /* a result of RELEASE */
+  guint64 size; /* a result of RELEASE */
+  guint child;  /* of a machine that has children: whose memory; G_MAXUINT: the address says it */
   void (*give) (guint64 device, guint64 size); /* another one */
 } PtoMachineMemory;
 

@@ -3,8 +3,9 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Four files, one question each: the connection, its begin and end, and calls (pto-remote-child.c);
- * what is sent of callables (-register.c), of tasks (-task.c) and of records (-record.c).
+ * Five files, one question each: the connection, its begin and end, and calls (pto-remote-child.c);
+ * what is sent of callables (-register.c), of tasks (-task.c), of memory that the program has there
+ * (-memory.c) and of records (-record.c).
  *
  * Thread safety: the serving thread, but where a word says so.
  */
@@ -49,6 +50,7 @@ struct _PtoRemoteChild
   GPtrArray *(*list_own) (PtoMachine *machine);
   struct pto_writes *writes; /* set before the fork, with index */
   guint index;               /* of the child */
+  guint32 life;              /* of the child, that this process is; 0: not connected yet */
 
   /* The serving thread's. */
   PtoRemoteStream *stream; /* NULL: not connected */
@@ -114,6 +116,22 @@ void pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *c
 /* TASK and TASKS: a status and then failure, of the first that has failed. */
 guint32 pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
                                     struct pto_failure *failure);
+
+/* What the directory has to tell: arguments of Begin. */
+GVariant *pto_remote_child_make_dropped (PtoRemoteChild *self);
+GVariant *pto_remote_child_make_begun (PtoRemoteChild *self);
+/* Contents, in parts, ahead of what needs them. FALSE: they are not wanted any more. */
+gboolean pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
+                               guint64 offset, gconstpointer data, guint64 bytes, GError **error);
+/* What is there comes to that address here. */
+gboolean pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
+                                 guint64 offset, guint64 to, guint64 bytes, GError **error);
+
+/* --- pto-remote-child-memory.c --- */
+
+/* MEMORY. */
+gboolean pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call,
+                                      GError **error);
 
 /* --- pto-remote-child-record.c --- */
 

@@ -22,6 +22,17 @@ G_BEGIN_DECLS
 
 typedef struct _PtoRemoteChild PtoRemoteChild;
 
+/* The body of PTO_REQUEST_MEMORY. */
+typedef struct
+{
+  guint32 what;    /* as PtoMachineMemory has it */
+  guint32 life;    /* of the worker, that the memory is of; MALLOC: 0 */
+  guint64 address; /* by which it is known here */
+  guint64 bytes;
+  /* In the arena: what is copied, or where to; MALLOC: where to say which life it is of. */
+  guint64 staging;
+} PtoRemoteMemoryRequest;
+
 /* worker: one that was added with an address (pto-worker-remote.c); list_own: what is registered on
  * itself, as of PtoChildParent. */
 PtoRemoteChild *pto_remote_child_new (PtoWorker *worker, const char *path,

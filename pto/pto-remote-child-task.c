@@ -160,8 +160,8 @@ let_go_of_blocks (PtoRemoteChild *self, GArray *pieces, gboolean came_back)
     }
 }
 
-static GVariant *
-make_dropped (PtoRemoteChild *self)
+GVariant *
+pto_remote_child_make_dropped (PtoRemoteChild *self)
 {
   g_autoptr (GArray) dropped = pto_remote_directory_steal_dropped (self->directory);
 
@@ -169,8 +169,8 @@ make_dropped (PtoRemoteChild *self)
                                     sizeof (guint64));
 }
 
-static GVariant *
-make_begun (PtoRemoteChild *self)
+GVariant *
+pto_remote_child_make_begun (PtoRemoteChild *self)
 {
   g_autoptr (GPtrArray) begun = pto_remote_directory_steal_begun (self->directory);
   GVariantBuilder list;
@@ -211,24 +211,22 @@ get_part (PtoRemoteChild *self)
   return self->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
 }
 
-/* One span in parts, ahead of the call. FALSE: it is not wanted any more. */
-static gboolean
-put_span (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteBlock *block,
-          const PtoRemoteSpan *span, GError **error)
+gboolean
+pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
+                      guint64 offset, gconstpointer data, guint64 bytes, GError **error)
 {
   guint64 n;
 
-  for (guint64 at = span->begin; at < span->end; at += n)
+  for (guint64 at = 0; at < bytes; at += n)
     {
-      n = MIN (span->end - at, get_part (self));
+      n = MIN (bytes - at, get_part (self));
       if (pto_call_is_cancelled (call))
         {
           g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
           return FALSE;
         }
-      pto_remote_child_tell (self, "Put",
-                             g_variant_new ("(ttt)", block->number, at - block->begin, n),
-                             (gconstpointer) (guintptr) at, n);
+      pto_remote_child_tell (self, "Put", g_variant_new ("(ttt)", block, offset + at, n),
+                             (const guint8 *) data + at, n);
       /* It has taken another part: that is a sign of life. */
       pto_call_beat (call);
     }
@@ -266,9 +264,10 @@ take_missing (PtoRemoteChild *self, const Piece *piece)
 static gboolean
 put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces, GError **error)
 {
-  GVariant *dropped = make_dropped (self);
+  GVariant *dropped = pto_remote_child_make_dropped (self);
 
-  pto_remote_child_tell (self, "Begin", g_variant_new ("(@at@a(tt))", dropped, make_begun (self)),
+  pto_remote_child_tell (self, "Begin",
+                         g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
                          NULL, 0);
   for (guint i = 0; i < pieces->len; i++)
     {
@@ -279,7 +278,9 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
         {
           const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
 
-          if (!put_span (self, call, piece->block, span, error))
+          if (!pto_remote_child_put (
+                  self, call, piece->block->number, span->begin - piece->block->begin,
+                  (gconstpointer) (guintptr) span->begin, span->end - span->begin, error))
             return FALSE;
           pto_remote_directory_add (piece->block, span->begin, span->end);
         }
@@ -451,7 +452,7 @@ static gboolean
 check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **error)
 {
   for (int i = 0; i < args->tensor_count; i++)
-    if (args->tensors[i].access == 0)
+    if (pto_wire_direction (args->tensors[i].access) == 0)
       {
         g_set_error (
             error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
@@ -463,10 +464,9 @@ check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **err
   return TRUE;
 }
 
-/* What is there comes here. */
-static gboolean
-fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block, guint64 offset, guint64 to,
-       guint64 bytes, GError **error)
+gboolean
+pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
+                        guint64 offset, guint64 to, guint64 bytes, GError **error)
 {
   g_autoptr (GVariant) reply = pto_remote_child_call (
       self, call, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
@@ -516,8 +516,9 @@ take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GE
       if (written != NULL)
         memcpy ((gpointer) (guintptr) tensor->data, written[number] + (tensor->data - piece->begin),
                 bytes);
-      else if (!fetch (self, &task->call, piece->block->number, tensor->data - piece->block->begin,
-                       tensor->data, bytes, error))
+      else if (!pto_remote_child_fetch (self, &task->call, piece->block->number,
+                                        tensor->data - piece->block->begin, tensor->data, bytes,
+                                        error))
         return FALSE;
     }
   return TRUE;
@@ -698,6 +699,27 @@ check_there (PtoRemoteChild *self, const Task *task, GError **error)
   return TRUE;
 }
 
+/* Memory that the program has there, in this life of it. */
+static gboolean
+check_owned (PtoRemoteChild *self, const Task *task, GError **error)
+{
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+
+      if ((piece->access & PTO_WIRE_OWNED) == 0
+          || pto_remote_directory_find_owned (self->directory, piece->begin, piece->end) != NULL)
+        continue;
+      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                   _ ("memory 0x%" PRIx64
+                      " of %s is not there: it is of an earlier life of it, and "
+                      "was lost with that, or it was given back; this is its life %u"),
+                   piece->begin, self->path, self->life);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Why it is not sent. */
 static gboolean
 check_task (PtoRemoteChild *self, const Task *task, GError **error)
@@ -705,7 +727,8 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
   if (refused == NULL)
-    return check_args (self, &task->call.args, error) && check_there (self, task, error);
+    return check_args (self, &task->call.args, error) && check_owned (self, task, error)
+           && check_there (self, task, error);
   g_propagate_error (error, g_error_copy (refused));
   return FALSE;
 }

@@ -266,6 +266,7 @@ make_options (PtoRemoteChild *self, GError **error)
   PtoWorker *worker = self->worker;
   GVariantBuilder options, chips;
 
+  self->life = pto_writes_begin_life (self->writes, self->index);
   g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
   if (worker->remote->fabric != NULL)
     {
@@ -282,8 +283,7 @@ make_options (PtoRemoteChild *self, GError **error)
                                  pto_worker_pack_parameters (pto_worker_peek_child (worker, i)));
   g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (worker->level));
   g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (worker->id));
-  g_variant_builder_add (&options, "{sv}", "generation",
-                         g_variant_new_uint32 (pto_writes_begin_life (self->writes, self->index)));
+  g_variant_builder_add (&options, "{sv}", "generation", g_variant_new_uint32 (self->life));
   g_variant_builder_add (&options, "{sv}", "features", make_features (self));
   g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (worker->platform));
   g_variant_builder_add (&options, "{sv}", "sub-workers",
@@ -479,6 +479,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       break;
     case PTO_REQUEST_UNREGISTER:
       pto_remote_child_unregister (self, call);
+      break;
+    case PTO_REQUEST_MEMORY:
+      pto_remote_child_use_memory (self, call, &error);
       break;
     case PTO_REQUEST_CLOSE:
       close_far (self, call);

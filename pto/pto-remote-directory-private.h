@@ -35,7 +35,8 @@ typedef struct
 
 typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
 
-/* limit: bytes of all blocks that no task needs just now, page by page. */
+/* limit: bytes of all blocks that no task needs just now, page by page; of what the program has
+ * half as many go off it. */
 PtoRemoteDirectory *pto_remote_directory_new (guint64 limit);
 void pto_remote_directory_free (PtoRemoteDirectory *directory);
 
@@ -57,6 +58,15 @@ void pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint6
 /* The range is not what it is here any more, in no block but this one (or NULL). */
 void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
                                   const PtoRemoteBlock *but);
+/* A new block that is the program's, and is known by a range that nothing else here has: all of it
+ * is good for ever, and nobody else throws it away. */
+void pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+/* FALSE: there is none that begins there. */
+gboolean pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin);
+/* That has all of the range; NULL: there is none. */
+PtoRemoteBlock *pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin,
+                                                 guint64 end);
+guint pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory);
 /* Nothing is there that no task needs just now. */
 void pto_remote_directory_drop_all (PtoRemoteDirectory *directory);
 
@@ -64,7 +74,7 @@ void pto_remote_directory_drop_all (PtoRemoteDirectory *directory);
  * are new: what the other end has to be told, in this order. */
 GArray *pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory);
 GPtrArray *pto_remote_directory_steal_begun (PtoRemoteDirectory *directory);
-/* Of all blocks, page by page. */
+/* Of all blocks but the program's, page by page. */
 guint64 pto_remote_directory_get_bytes (PtoRemoteDirectory *directory);
 
 G_END_DECLS

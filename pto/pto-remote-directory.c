@@ -18,7 +18,9 @@ struct _PtoRemoteDirectory
   guint64 number;    /* that was given last */
   guint64 longest;   /* no block is longer */
   GPtrArray *blocks; /* by address */
-  GQueue used;       /* the last ones longest ago */
+  GPtrArray *owned;  /* the program's, apart from those, by address; none overlaps another */
+  guint64 owned_bytes;
+  GQueue used; /* the last ones longest ago */
   GArray *dropped;
   GPtrArray *begun;
 };
@@ -39,6 +41,7 @@ pto_remote_directory_new (guint64 limit)
 
   directory->limit = limit;
   directory->blocks = g_ptr_array_new_with_free_func (block_free);
+  directory->owned = g_ptr_array_new_with_free_func (block_free);
   directory->dropped = g_array_new (FALSE, FALSE, sizeof (guint64));
   directory->begun = g_ptr_array_new ();
   return directory;
@@ -48,6 +51,7 @@ void
 pto_remote_directory_free (PtoRemoteDirectory *directory)
 {
   g_ptr_array_unref (directory->blocks);
+  g_ptr_array_unref (directory->owned);
   g_ptr_array_unref (directory->begun);
   g_array_unref (directory->dropped);
   g_free (directory);
@@ -59,17 +63,17 @@ get_bytes (const PtoRemoteBlock *block)
   return (block->end - block->begin + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* The first block that begins at the address or behind it. */
+/* The first of those blocks that begins at the address or behind it. */
 static guint
-find_index (const PtoRemoteDirectory *directory, guint64 address)
+find_index (const GPtrArray *blocks, guint64 address)
 {
   guint low = 0;
-  guint high = directory->blocks->len;
+  guint high = blocks->len;
 
   while (low < high)
     {
       guint middle = low + (high - low) / 2;
-      const PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, middle);
+      const PtoRemoteBlock *block = g_ptr_array_index (blocks, middle);
 
       if (block->begin < address)
         low = middle + 1;
@@ -83,7 +87,8 @@ find_index (const PtoRemoteDirectory *directory, guint64 address)
 static guint
 find_first (const PtoRemoteDirectory *directory, guint64 begin)
 {
-  return find_index (directory, begin > directory->longest ? begin - directory->longest : 0);
+  return find_index (directory->blocks,
+                     begin > directory->longest ? begin - directory->longest : 0);
 }
 
 /* --- what is good --- */
@@ -233,16 +238,22 @@ pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint6
 
 /* --- blocks --- */
 
+/* Of one that the other end has never heard of it need not hear. */
+static void
+note_dropped (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+{
+  if (!g_ptr_array_remove (directory->begun, block))
+    g_array_append_val (directory->dropped, block->number);
+}
+
 static void
 drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
 {
-  guint i = find_index (directory, block->begin);
+  guint i = find_index (directory->blocks, block->begin);
 
   while (g_ptr_array_index (directory->blocks, i) != block)
     i++;
-  /* Of one that the other end has never heard of it need not hear. */
-  if (!g_ptr_array_remove (directory->begun, block))
-    g_array_append_val (directory->dropped, block->number);
+  note_dropped (directory, block);
   directory->bytes -= get_bytes (block);
   g_queue_unlink (&directory->used, &block->link);
   g_ptr_array_remove_index (directory->blocks, i);
@@ -252,6 +263,7 @@ drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
 static void
 make_room (PtoRemoteDirectory *directory, guint64 bytes)
 {
+  guint64 limit = directory->limit - MIN (directory->limit, directory->owned_bytes / 2);
   GList *next;
 
   for (GList *link = directory->used.tail; link != NULL; link = next)
@@ -259,16 +271,17 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
       PtoRemoteBlock *block = link->data;
 
       next = link->prev;
-      if (directory->blocks->len < BLOCKS_MAX && bytes <= directory->limit
-          && directory->bytes <= directory->limit - bytes)
+      if (directory->blocks->len < BLOCKS_MAX && bytes <= limit
+          && directory->bytes <= limit - bytes)
         return;
       if (block->users == 0 && !block->stays)
         drop (directory, block);
     }
 }
 
+/* In no list yet but that of those that are new. */
 static PtoRemoteBlock *
-begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = g_new0 (PtoRemoteBlock, 1);
 
@@ -276,15 +289,67 @@ begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
   block->end = end;
   block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
   block->link.data = block;
-  make_room (directory, get_bytes (block));
   block->number = ++directory->number;
+  g_ptr_array_add (directory->begun, block);
+  return block;
+}
+
+static PtoRemoteBlock *
+begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  PtoRemoteBlock *block = block_new (directory, begin, end);
+
+  make_room (directory, get_bytes (block));
   directory->bytes += get_bytes (block);
   directory->longest = MAX (directory->longest, end - begin);
-  g_ptr_array_insert (directory->blocks, (int) find_index (directory, begin), block);
-  g_ptr_array_add (directory->begun, block);
+  g_ptr_array_insert (directory->blocks, (int) find_index (directory->blocks, begin), block);
   g_queue_push_head_link (&directory->used, &block->link);
   return block;
 }
+
+/* --- what the program has --- */
+
+void
+pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  PtoRemoteBlock *block = block_new (directory, begin, end);
+
+  pto_remote_directory_add (block, begin, end);
+  directory->owned_bytes += get_bytes (block);
+  g_ptr_array_insert (directory->owned, (int) find_index (directory->owned, begin), block);
+}
+
+gboolean
+pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin)
+{
+  guint i = find_index (directory->owned, begin);
+  PtoRemoteBlock *block
+      = i < directory->owned->len ? g_ptr_array_index (directory->owned, i) : NULL;
+
+  if (block == NULL || block->begin != begin)
+    return FALSE;
+  note_dropped (directory, block);
+  directory->owned_bytes -= get_bytes (block);
+  g_ptr_array_remove_index (directory->owned, i);
+  return TRUE;
+}
+
+PtoRemoteBlock *
+pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  guint i = begin < G_MAXUINT64 ? find_index (directory->owned, begin + 1) : 0;
+  PtoRemoteBlock *block = i > 0 ? g_ptr_array_index (directory->owned, i - 1) : NULL;
+
+  return block != NULL && end <= block->end ? block : NULL;
+}
+
+guint
+pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory)
+{
+  return directory->owned->len;
+}
+
+/* --- what tasks use --- */
 
 /* Of those that have all of the range, the one with most of it; NULL: there is none. */
 static PtoRemoteBlock *
@@ -316,6 +381,8 @@ pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin,
 {
   guint64 most;
 
+  if (pto_remote_directory_find_owned (directory, begin, end) != NULL)
+    return 0;
   find_best (directory, begin, end, &most);
   return end - begin - most;
 }
@@ -324,8 +391,14 @@ PtoRemoteBlock *
 pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
   guint64 most;
-  PtoRemoteBlock *best = find_best (directory, begin, end, &most);
+  PtoRemoteBlock *best = pto_remote_directory_find_owned (directory, begin, end);
 
+  if (best != NULL)
+    {
+      best->users++;
+      return best;
+    }
+  best = find_best (directory, begin, end, &most);
   if (best == NULL)
     best = begin_block (directory, begin, end);
   else

@@ -10,6 +10,7 @@
 
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-tensor-private.h"
 #include "pto-text-private.h"
 
@@ -822,6 +823,15 @@ pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run
           if (arg->kind == PTO_SCALAR_KIND_FLOAT && as_words && !check_number (arg, i, error))
             return FALSE;
           continue;
+        }
+      if (as_words && pto_remote_range_has (pto_tensor_get_address (arg->tensor)))
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              _ ("argument %u is memory of a remote worker, which is for tasks of that worker, "
+                 "not for chips here, nor for graphs: let such a task copy it into a buffer"),
+              i);
+          return FALSE;
         }
       if (pto_tensor_admit (arg->tensor, pto_direction_writes (arg->direction), run, kept))
         continue;

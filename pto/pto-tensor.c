@@ -9,6 +9,7 @@
 #include "pto-buffer.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-text-private.h"
 
 #include <errno.h>
@@ -666,6 +667,27 @@ pto_tensor_get_worker (PtoTensor *tensor)
   return (int) (tensor->root != NULL ? tensor->root : tensor)->home - 1;
 }
 
+/**
+ * pto_tensor_is_remote:
+ * @tensor: a tensor
+ *
+ * Is it in memory that the program has of a remote worker ([method@Pto.Worker.alloc_buffer]), so
+ * that this process can not look at its elements?
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_tensor_is_remote (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, FALSE);
+
+  return pto_remote_range_has (tensor->raw.buffer.addr);
+}
+
 PtoTensor *
 pto_tensor_new_stand_in (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
                          GObject *graph)
@@ -857,7 +879,8 @@ release_tensor (gpointer data)
  *
  * The bytes change as the tensor does, and keep it. Tasks that use it are not waited for. Fails
  * with %PTO_ERROR_INVALID_ARGS for a tensor that has no memory: one that the runtime gives some at
- * a submit, or that stands for one of a launch. Thread safety: any thread.
+ * a submit, or that stands for one of a launch; and for one in memory of a remote worker. Thread
+ * safety: any thread.
  *
  * Returns: (transfer full): the memory
  *
@@ -873,6 +896,13 @@ pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   address = pto_tensor_get_address (tensor);
+  if (pto_tensor_is_remote (tensor))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           _ ("the tensor is memory of a remote worker, and is not here: read and "
+                              "write its buffer"));
+      return NULL;
+    }
   if (address != 0 && tensor->raw.status == PTO2_TENSOR_OK)
     {
       for (uint32_t i = 0; i < tensor->raw.ndims; i++)

@@ -50,6 +50,8 @@ PtoTensor *pto_tensor_as_read_only (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_tensor_is_read_only (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_tensor_is_remote (PtoTensor *tensor);
+PTO_AVAILABLE_IN_0_1
 int pto_tensor_get_worker (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_tensor_get_address (PtoTensor *tensor);

@@ -11,21 +11,29 @@
 #include "pto-orchestrator-private.h"
 #include "pto-text-private.h"
 
-/* The device memory of one buffer. While the machine has it in its books, the worker has it in its
- * blocks; when the worker is closed it is given to the buffer. */
+/* The device memory of one buffer. While the machine has it in its books, its worker has it in its
+ * blocks; when that is closed it is given to the buffer. */
 typedef struct
 {
   PtoWorker *worker; /* owned */
+  PtoWorker *keeper; /* owned; whose machine has the books: the worker, or the one above it */
   guint64 address;   /* immutable once it is in the worker's blocks */
   /* W: take_down, with the worker's lock, when it takes this out of the blocks. */
   guint64 size;
   void (*give) (guint64 address, guint64 size);
 } Block;
 
+/* Of a remote worker it is the one above it that has a machine here. */
+static PtoWorker *
+get_keeper (PtoWorker *worker)
+{
+  return worker->remote != NULL && worker->parent != NULL ? worker->parent : worker;
+}
+
 /* One use, on its way to the thread that may make it. */
 typedef struct
 {
-  PtoWorker *worker;
+  PtoWorker *worker; /* whose machine it is */
   PtoMachine *machine;
   PtoMachineMemory memory;
   Block *block; /* to be made of the result of MALLOC; NULL: a program has the number only */
@@ -55,26 +63,31 @@ static gboolean
 use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **error)
 {
   g_autoptr (PtoOrchestrator) orchestrator = NULL;
-  MemoryCall call = { .worker = self, .machine = self->machine, .memory = *memory, .block = block };
+  PtoWorker *keeper = get_keeper (self);
+  MemoryCall call
+      = { .worker = keeper, .machine = keeper->machine, .memory = *memory, .block = block };
 
-  if (self->machine == NULL || self->machine->ops->use_memory == NULL)
+  /* What has workers below it has none of its own. */
+  if (call.machine == NULL || call.machine->ops->use_memory == NULL
+      || (keeper == self && call.machine->ops->submit != NULL))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                    _ ("a worker of level %u has no device memory: use a buffer"), self->level);
       return FALSE;
     }
-  g_mutex_lock (&self->lock);
-  if (self->current != NULL && pto_orchestrator_is_own_thread (self->current))
-    orchestrator = g_object_ref (self->current);
-  g_mutex_unlock (&self->lock);
+  call.memory.child = keeper == self ? G_MAXUINT : self->number;
+  g_mutex_lock (&keeper->lock);
+  if (keeper->current != NULL && pto_orchestrator_is_own_thread (keeper->current))
+    orchestrator = g_object_ref (keeper->current);
+  g_mutex_unlock (&keeper->lock);
   if (orchestrator != NULL)
     pto_orchestrator_call (orchestrator, call_memory, &call);
   else
     {
-      if (!pto_worker_take (self, FALSE, NULL, error))
+      if (!pto_worker_take (keeper, FALSE, NULL, error))
         return FALSE;
       call_memory (&call);
-      pto_worker_give_back (self);
+      pto_worker_give_back (keeper);
     }
   memory->device = call.memory.device;
   if (!call.done)
@@ -114,6 +127,7 @@ static void
 block_free (Block *block)
 {
   g_object_unref (block->worker);
+  g_object_unref (block->keeper);
   g_free (block);
 }
 
@@ -123,7 +137,7 @@ static void
 block_release (gpointer owner)
 {
   Block *block = owner;
-  PtoWorker *worker = block->worker;
+  PtoWorker *worker = block->keeper;
   gboolean taken = FALSE;
 
   if (pto_worker_is_foreign (worker))
@@ -163,8 +177,9 @@ pto_worker_free_unused_blocks (PtoWorker *self)
 {
   for (guint i = 0; i < self->unused_blocks->len; i++)
     {
-      PtoMachineMemory call
-          = { .what = PTO_MEMORY_FREE, .device = g_array_index (self->unused_blocks, guint64, i) };
+      PtoMachineMemory call = { .what = PTO_MEMORY_FREE,
+                                .device = g_array_index (self->unused_blocks, guint64, i),
+                                .child = G_MAXUINT };
 
       self->machine->ops->use_memory (self->machine, &call, NULL);
     }
@@ -182,7 +197,8 @@ pto_worker_release_blocks (PtoWorker *self)
   while (g_hash_table_iter_next (&iter, NULL, &value))
     {
       Block *block = value;
-      PtoMachineMemory call = { .what = PTO_MEMORY_RELEASE, .device = block->address };
+      PtoMachineMemory call
+          = { .what = PTO_MEMORY_RELEASE, .device = block->address, .child = G_MAXUINT };
 
       if (self->machine->ops->use_memory (self->machine, &call, NULL))
         {
@@ -202,8 +218,15 @@ pto_worker_release_blocks (PtoWorker *self)
  * Takes device memory that belongs to a buffer: it is given back when nothing can reach it any
  * more: no reference to the buffer, no tensor in it, and no run that one was submitted in.
  *
- * Fails with %PTO_ERROR_NO_MEMORY. Source: seed 003. Thread safety: any thread; waits for a run
- * that is under way.
+ * Of a remote worker ([method@Pto.Worker.add_remote_worker]) it is memory there, of zeros, out of
+ * its parameter `arena`. Tensors in it ([ctor@Pto.Tensor.new_for_buffer]) are arguments of tasks
+ * that name that worker, in as many runs as wanted, and nothing of them travels; the program reads
+ * and writes it by [method@Pto.Buffer.read] and [method@Pto.Buffer.write]. When the worker is lost,
+ * so is all of it: whoever uses it later is told %PTO_ERROR_WORKER_LOST, also in the next life of
+ * the worker.
+ *
+ * Fails with %PTO_ERROR_NO_MEMORY, and of a remote worker with %PTO_ERROR_WORKER_LOST. Source: seed
+ * 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: (transfer full): a buffer
  *
@@ -220,6 +243,7 @@ pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
 
   block = g_new0 (Block, 1);
   block->worker = g_object_ref (worker);
+  block->keeper = g_object_ref (get_keeper (worker));
   if (!use_memory (worker, &call, block, error))
     {
       block_free (block);
@@ -277,16 +301,18 @@ gboolean
 pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
 {
   PtoMachineMemory call = { .what = PTO_MEMORY_FREE, .device = address };
+  PtoWorker *keeper;
   gboolean is_owned;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!pto_worker_check_process (worker, error))
+  keeper = get_keeper (worker);
+  if (!pto_worker_check_process (keeper, error))
     return FALSE;
-  g_mutex_lock (&worker->lock);
-  is_owned = g_hash_table_contains (worker->blocks, &address);
-  g_mutex_unlock (&worker->lock);
+  g_mutex_lock (&keeper->lock);
+  is_owned = g_hash_table_contains (keeper->blocks, &address);
+  g_mutex_unlock (&keeper->lock);
   if (is_owned)
     {
       g_set_error (

@@ -64,6 +64,8 @@ name_request (uint32_t request)
       return N_ ("close");
     case PTO_REQUEST_TRACE:
       return N_ ("trace");
+    case PTO_REQUEST_MEMORY:
+      return N_ ("memory");
     default:
       return NULL;
     }

@@ -93,8 +93,10 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
                              _ ("task of \"%s\": argument %u has %" PRIu64
                                 " elements in dimension %u; at most %u go to a worker"),
                              task->name, argument, tensor->shapes[d], d, UINT32_MAX);
-  /* Of the rings, by the engine. */
-  if (tensor->storage != NULL || !level->family.has_processes[task->kind]
+  /* Of the rings, by the engine; of a worker's own, by whoever has its books. */
+  if (tensor->storage != NULL
+      || (task->stays != NULL && (task->stays[argument] & PTO_WIRE_OWNED) != 0)
+      || !level->family.has_processes[task->kind]
       || (level->machine.engine.capture != NULL
           && pto_capture_has (level->machine.engine.capture, address))
       || (address == 0 && (given->type == PTO_PARAM_OUTPUT || given->type == PTO_PARAM_SCRATCH)))
@@ -121,6 +123,17 @@ access_of (PTOParamType type)
 
   /* The engine has words for others. */
   return type < sizeof access ? access[type] : 0;
+}
+
+/* Of memory that is the worker's own nothing is copied, whatever is done with it. */
+static uint8_t
+access_to (PTOParamType type, uint8_t stays)
+{
+  uint8_t access = access_of (type);
+
+  if (access == 0 && (stays & PTO_WIRE_OWNED) != 0)
+    access = PTO_WIRE_READ | PTO_WIRE_WRITE;
+  return access | stays;
 }
 
 /* After every submit: what it made runnable runs here and now. */
@@ -204,8 +217,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->n_tensors = n_params - n_scalars;
   for (uint32_t i = 0; i < n_params; i++)
     if (params[i].type != PTO_PARAM_SCALAR)
-      extra[bytes++] = access_of (params[i].type)
-                       | (task->stays != NULL && task->stays[i] ? PTO_WIRE_STAYS : 0);
+      extra[bytes++] = access_to (params[i].type, task->stays != NULL ? task->stays[i] : 0);
   if (task->kinds != NULL)
     {
       memcpy (extra + bytes, task->kinds, n_scalars);

@@ -141,6 +141,10 @@ enum pto_status pto_level_control (struct pto_level *level, enum pto_request req
                                    const struct pto_level_targets *targets, const uint8_t *digest,
                                    const void *body, uint64_t bytes, bool (*cancelled) (void *data),
                                    void *data, struct pto_report *report);
+/* MEMORY, to one child that is not gone; waits for what it came to: no, or its death, is the
+ * report. waits: false: for nothing. Any thread, as pto_level_control(). */
+enum pto_status pto_level_ask (struct pto_level *level, uint32_t child, const void *body,
+                               uint64_t bytes, bool waits, struct pto_report *report);
 /* Begins anew every process among them, each when it is idle, so that it sees what it was
  * not born with (a closure registered after the start). By the guest when a run is under way, who
  * may be the caller; here otherwise. Cancelled it returns within 100 ms; children that are closing

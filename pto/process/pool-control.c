@@ -23,7 +23,8 @@ needs (const struct pto_control *control, const struct pto_child *child)
   enum pto_life life = pto_child_life (child);
 
   return life != PTO_LIFE_GONE
-         && (life != PTO_LIFE_LOST || control->request == PTO_REQUEST_REGISTER);
+         && (life != PTO_LIFE_LOST || control->request == PTO_REQUEST_REGISTER
+             || control->request == PTO_REQUEST_MEMORY);
 }
 
 static bool

@@ -262,7 +262,7 @@ pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
       uint64_t begin = given->buffer.addr + given->start_offset * bytes;
 
       /* Of what is passed on without a word nobody knows. */
-      if ((access[i] & ~PTO_WIRE_STAYS) == PTO_WIRE_READ)
+      if ((access[i] & ~(PTO_WIRE_STAYS | PTO_WIRE_OWNED)) == PTO_WIRE_READ)
         continue;
       for (uint32_t d = 0; d < given->ndims; d++)
         bytes *= given->shapes[d];

@@ -330,6 +330,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
     case PTO_REQUEST_REGISTER:
     case PTO_REQUEST_UNREGISTER:
     case PTO_REQUEST_TRACE:
+    case PTO_REQUEST_MEMORY:
       pto_pool_answer_control (pool, station, ok, false);
       pto_child_answered (child);
       end_request (pool, child);
@@ -382,7 +383,9 @@ take_death (struct pto_pool *pool, struct pto_child *child)
     }
   /* Who is dead knows nothing any more, and is closed. */
   if (station->control != NULL)
-    pto_pool_answer_control (pool, station, station->control->request != PTO_REQUEST_REGISTER,
+    pto_pool_answer_control (pool, station,
+                             station->control->request != PTO_REQUEST_REGISTER
+                                 && station->control->request != PTO_REQUEST_MEMORY,
                              true);
   pto_child_bury (child, pto_now (pool->exec), pto_pool_is_to_close (pool, child), pool->closing,
                   slot != NULL);

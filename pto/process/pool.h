@@ -29,7 +29,7 @@
  * registration from birth, when it is begun again. */
 struct pto_control
 {
-  enum pto_request request; /* REGISTER, UNREGISTER, CLOSE, TRACE; W: caller, then pump */
+  enum pto_request request; /* REGISTER, UNREGISTER, CLOSE, TRACE, MEMORY; W: caller, then pump */
   bool last;                /* CLOSE: the end has come for all; nobody is given long any more */
   bool far;                 /* the body stays where it is, which children see, too */
   void *body;

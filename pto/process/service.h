@@ -22,6 +22,9 @@ enum pto_request
   PTO_REQUEST_UNREGISTER, /* digest, whether it was committed or not */
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
   PTO_REQUEST_TRACE, /* of the last recorded run: how large, or into the memory that is named */
+  /* body, bytes of the object layer: memory of a worker that does not share ours is wanted, or to
+   * be copied, or not needed any more */
+  PTO_REQUEST_MEMORY,
   /* of a chip in a process of its own (pto-machine-isolated.c) */
   PTO_REQUEST_UP,        /* make the chip, as its parameters say by now */
   PTO_REQUEST_RUN,       /* digest of a registration, or zeros: a launch, or what the stream says */
@@ -162,9 +165,9 @@ struct pto_level_task
   /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
    * behind those bytes, if not NULL. */
   const uint8_t *kinds;
-  /* in: of each tensor, whether it stays where it is (PTO_WIRE_STAYS); NULL: none does. In storage
-   * those bytes of access say it. */
-  const bool *stays;
+  /* in: of each tensor, how it stays where it is (PTO_WIRE_STAYS, and PTO_WIRE_OWNED), or 0; NULL:
+   * none does. In storage those bytes of access say it. */
+  const uint8_t *stays;
   uint32_t n_members;
   uint32_t n_tensors; /* all members'; filled in with the storage */
   uint32_t kind;      /* enum pto_child_kind */

@@ -21,8 +21,17 @@ enum pto_wire_access
   PTO_WIRE_READ = 1,  /* in, before the call */
   PTO_WIRE_WRITE = 2, /* out, after it */
   /* Neither: all of it is where the call is, and nowhere else. */
-  PTO_WIRE_STAYS = 4
+  PTO_WIRE_STAYS = 4,
+  /* And that, too: it lies in memory that the parent has asked that worker for. */
+  PTO_WIRE_OWNED = 8
 };
+
+/* Only what it does with it. */
+static inline uint32_t
+pto_wire_direction (uint32_t access)
+{
+  return access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
+}
 
 /* Is it wanted where the call came from? */
 static inline bool

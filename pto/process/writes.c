@@ -118,3 +118,9 @@ pto_writes_begin_life (struct pto_writes *writes, uint32_t child)
 {
   return pto_fetch_add_relaxed (&writes->lives[child], 1) + 1;
 }
+
+uint32_t
+pto_writes_life (const struct pto_writes *writes, uint32_t child)
+{
+  return pto_load_relaxed (&writes->lives[child]);
+}

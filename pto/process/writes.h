@@ -64,3 +64,5 @@ enum pto_writes_next pto_writes_next (const struct pto_writes *writes, uint64_t 
 struct pto_traffic *pto_writes_traffic (struct pto_writes *writes, uint32_t child);
 /* The next life of that child: 1, 2, ... Of the child. */
 uint32_t pto_writes_begin_life (struct pto_writes *writes, uint32_t child);
+/* Which it is in, or was; 0: in none yet. Any process; a hint: it may begin the next. */
+uint32_t pto_writes_life (const struct pto_writes *writes, uint32_t child);

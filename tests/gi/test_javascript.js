@@ -1212,6 +1212,21 @@ void kernel_entry (int64_t *args)`;
         equal(tensors.map(array => array.join()).join(' '), '12,12,12,12 12,12,12,12 12,12,12,12', 'sums');
         host.close();
     },
+
+    'memory of a remote worker is read and written, and is not here': () => {
+        const host = new Pto.Worker({level: 4}), remote = host.add_remote_worker('local:', null);
+        const buffer = remote.alloc_buffer(8), tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.INT16, [4]);
+        buffer.write(2, new Uint8Array([1, 2, 3]));
+        equal([...buffer.read(0, 8).toArray()].join(), '0,0,1,2,3,0,0,0', 'what was written');
+        equal([buffer.is_remote(), tensor.is_remote(), buffer.ref_bytes().get_size()].join(), 'true,true,0', 'where it is');
+        refused(() => tensor.to_array(), GLib.Error, 'memory of a remote worker, and is not here');
+        const address = remote.malloc(16);
+        remote.copy_to(address + 8, new Uint8Array([7]));
+        equal([...remote.copy_from(address + 7, 2).toArray()].join(), '0,7', 'by its number');
+        equal(remote.free(address), true, 'given back');
+        refused(() => remote.copy_from(address, 2), Pto.Error, 'do not lie in memory of L4/0/L3/0');
+        host.close();
+    },
 };
 
 print(`1..${Object.keys(tests).length}`);

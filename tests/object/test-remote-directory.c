@@ -315,6 +315,69 @@ test_least_recently_used (void)
   pto_remote_directory_free (directory);
 }
 
+/* What the program has is all there, and goes when the program says so: not with what others have
+ * written, nor for room. */
+static void
+test_owned (void)
+{
+  PtoRemoteDirectory *directory = pto_remote_directory_new (4 * PAGE);
+  const guint64 far = G_GUINT64_CONSTANT (1) << 40;
+  g_autoptr (GArray) dropped = NULL;
+  g_autoptr (GPtrArray) begun = NULL;
+  PtoRemoteBlock *block;
+  guint64 number;
+
+  pto_remote_directory_own (directory, far + 2 * PAGE, far + 3 * PAGE);
+  pto_remote_directory_own (directory, far, far + 100);
+  begun = pto_remote_directory_steal_begun (directory);
+  g_assert_cmpuint (begun->len, ==, 2);
+  g_assert_cmpuint (pto_remote_directory_get_n_owned (directory), ==, 2);
+  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
+  block = pto_remote_directory_find_owned (directory, far + 10, far + 100);
+  g_assert_nonnull (block);
+  g_assert_cmpuint (block->begin, ==, far);
+  number = block->number;
+  g_assert_null (pto_remote_directory_find_owned (directory, far + 10, far + 101));
+  g_assert_null (pto_remote_directory_find_owned (directory, far - 1, far + 1));
+  g_assert_null (pto_remote_directory_find_owned (directory, far + PAGE, far + PAGE + 1));
+  g_assert_null (pto_remote_directory_find_owned (directory, 0, 1));
+
+  g_assert_true (pto_remote_directory_use (directory, far + 4, far + 8) == block);
+  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, far, far + 100), ==, 0);
+  g_assert_cmpuint (pto_remote_directory_find_missing (directory, far, far + 100), ==, 0);
+  pto_remote_directory_let_go (directory, block);
+  pto_remote_directory_let_go (directory,
+                               pto_remote_directory_use (directory, PAGE, PAGE + 9 * PAGE));
+  pto_remote_directory_drop_all (directory);
+  g_assert_true (pto_remote_directory_find_owned (directory, far, far + 1) == block);
+
+  g_assert_false (pto_remote_directory_disown (directory, far + 1));
+  g_assert_true (pto_remote_directory_disown (directory, far));
+  g_assert_false (pto_remote_directory_disown (directory, far));
+  g_assert_null (pto_remote_directory_find_owned (directory, far, far + 1));
+  g_assert_nonnull (pto_remote_directory_find_owned (directory, far + 2 * PAGE, far + 3 * PAGE));
+  dropped = pto_remote_directory_steal_dropped (directory);
+  g_assert_cmpuint (dropped->len, ==, 1); /* the other end has never heard of the large one */
+  g_assert_cmpuint (g_array_index (dropped, guint64, 0), ==, number);
+  pto_remote_directory_free (directory);
+}
+
+/* Of what tasks leave there is less room where the program has much. */
+static void
+test_room_beside_owned (void)
+{
+  PtoRemoteDirectory *directory = pto_remote_directory_new (4 * PAGE);
+  const guint64 far = G_GUINT64_CONSTANT (1) << 40;
+
+  pto_remote_directory_own (directory, far, far + 4 * PAGE);
+  for (guint i = 0; i < 4; i++)
+    pto_remote_directory_let_go (
+        directory, pto_remote_directory_use (directory, i * PAGE + 1, (i + 1) * PAGE));
+  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 2 * PAGE);
+  pto_remote_directory_free (directory);
+}
+
 typedef struct
 {
   struct pto_writes *writes;
@@ -366,8 +429,10 @@ test_log (void)
   g_thread_join (thread);
   g_assert_true (missed > 0 || last == ADDED);
   g_assert_cmpuint (at, ==, ADDED);
+  g_assert_cmpuint (pto_writes_life (log.writes, 3), ==, 0);
   g_assert_cmpuint (pto_writes_begin_life (log.writes, 3), ==, 1);
   g_assert_cmpuint (pto_writes_begin_life (log.writes, 3), ==, 2);
+  g_assert_cmpuint (pto_writes_life (log.writes, 3), ==, 2);
   pto_writes_free (log.writes);
 }
 
@@ -377,6 +442,8 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/remote-directory/spans", test_spans);
   g_test_add_func ("/pto/remote-directory/least-recently-used", test_least_recently_used);
+  g_test_add_func ("/pto/remote-directory/owned", test_owned);
+  g_test_add_func ("/pto/remote-directory/room-beside-owned", test_room_beside_owned);
   g_test_add_func ("/pto/remote-directory/log", test_log);
   g_test_add_func ("/pto/remote-directory/random", test_random);
   return g_test_run ();

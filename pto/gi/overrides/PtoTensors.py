@@ -85,6 +85,8 @@ class Buffer(Pto.Buffer):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self.is_remote():
+            raise ValueError(_("this is memory of a remote worker, and is not here: read() and write() copy"))
         return _array_interface((self.get_size(),), "|u1", self.get_address())
 
     @staticmethod
@@ -182,6 +184,8 @@ class Tensor(Pto.Tensor):
         can only be read, is an input only."""
         if isinstance(what, Pto.Tensor):
             return what
+        if isinstance(what, Pto.Buffer) and what.is_remote():
+            return Tensor.new_for_buffer(what, 0, Pto.Dtype.UINT8, [what.get_size()])
         if hasattr(what, "__dlpack__") and not hasattr(what, "__array_interface__"):
             return Tensor.from_dlpack(what)
         if what is None or isinstance(what, (numbers.Number, str, Pto.Callable)):
@@ -201,6 +205,8 @@ class Tensor(Pto.Tensor):
         import numpy
         if self.get_address() == 0:
             raise ValueError(_("this tensor has no memory yet: a task outputs it, or it stands for a tensor of a graph's launch"))
+        if self.is_remote():
+            raise ValueError(_("this is memory of a remote worker, and is not here: read() and write() copy"))
         nick = self.dtype.value_nick
         dtype = numpy.dtype(_AS_BITS.get(nick, nick))
         strides = tuple(stride * dtype.itemsize for stride in self.get_strides())

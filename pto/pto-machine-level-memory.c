@@ -1,0 +1,343 @@
+/* pto-machine-level-memory.c: what does a level know of the memory that its remote workers have for
+ * the program?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Which worker has it, in which of its lives, and by which addresses it is known here. The worker's
+ * bridge is asked for all else (pto-remote-child-memory.c).
+ */
+#include "config.h"
+
+#include "pto-machine-level-private.h"
+
+#include "process/arena.h"
+#include "process/writes.h"
+
+#include "pto-error-private.h"
+#include "pto-remote-range-private.h"
+#include "pto-text-private.h"
+#include "pto-worker-private.h"
+
+#include <string.h>
+
+/* Of a copy, what is under way at one time, in memory that the bridge sees; and less, if there is
+ * no room for that. */
+#define STAGING_BYTES (G_GUINT64_CONSTANT (4) << 20)
+#define STAGING_BYTES_MIN (G_GUINT64_CONSTANT (64) << 10)
+
+typedef struct
+{
+  guint64 begin, bytes;
+  guint child;
+  guint32 life; /* of the child; what was in it is gone with that */
+} Memory;
+
+void
+pto_machine_level_init_memory (LevelMachine *self)
+{
+  self->memory = g_array_new (FALSE, FALSE, sizeof (Memory));
+}
+
+/* What no buffer has belongs to nobody any more. */
+void
+pto_machine_level_clear_memory (LevelMachine *self)
+{
+  for (guint i = 0; i < self->memory->len; i++)
+    {
+      const Memory *memory = &g_array_index (self->memory, Memory, i);
+
+      pto_remote_range_release (memory->begin, memory->bytes);
+    }
+  g_array_set_size (self->memory, 0);
+}
+
+/* Under the machine's lock: the last that begins at the address or before it; -1: there is none. */
+static gint
+find_index (LevelMachine *self, guint64 address)
+{
+  gint low = -1;
+  gint high = (gint) self->memory->len;
+
+  while (high - low > 1)
+    {
+      gint middle = low + (high - low) / 2;
+
+      if (g_array_index (self->memory, Memory, middle).begin <= address)
+        low = middle;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static gboolean
+find (LevelMachine *self, guint64 address, Memory *memory)
+{
+  gint i;
+
+  g_mutex_lock (&self->parent.lock);
+  i = find_index (self, address);
+  if (i >= 0)
+    *memory = g_array_index (self->memory, Memory, i);
+  g_mutex_unlock (&self->parent.lock);
+  return i >= 0 && address - memory->begin < memory->bytes;
+}
+
+static void
+add (LevelMachine *self, const Memory *memory)
+{
+  g_mutex_lock (&self->parent.lock);
+  g_array_insert_val (self->memory, (guint) (find_index (self, memory->begin) + 1), *memory);
+  g_mutex_unlock (&self->parent.lock);
+}
+
+static void
+remove_memory (LevelMachine *self, guint64 begin)
+{
+  g_mutex_lock (&self->parent.lock);
+  g_array_remove_index (self->memory, (guint) find_index (self, begin));
+  g_mutex_unlock (&self->parent.lock);
+}
+
+static char *
+dup_child_path (LevelMachine *self, guint child)
+{
+  return pto_worker_dup_path (pto_worker_peek_child (self->parent.worker, child));
+}
+
+static gboolean
+check_life (LevelMachine *self, const Memory *memory, GError **error)
+{
+  guint32 life = pto_writes_life (pto_level_writes (self->level), memory->child);
+  g_autofree char *path = NULL;
+
+  if (memory->life == life)
+    return TRUE;
+  path = dup_child_path (self, memory->child);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+               _ ("memory 0x%" PRIx64 " is of life %u of %s, which was lost, and all of its memory "
+                  "with it; this is its life %u: ask that one for memory"),
+               memory->begin, memory->life, path, life);
+  return FALSE;
+}
+
+gboolean
+pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 bytes, guint argument,
+                                int id, GError **error)
+{
+  g_autofree char *path = NULL;
+  Memory memory;
+  guint own;
+
+  if (!find (self, address, &memory) || bytes > memory.bytes - (address - memory.begin))
+    {
+      path = pto_worker_dup_path (self->parent.worker);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
+                      "): it was given back, or it is that of a worker elsewhere"),
+                   argument, path, address);
+      return FALSE;
+    }
+  own = pto_worker_peek_child (self->parent.worker, memory.child)->id;
+  if (id >= 0 && (guint) id == own)
+    return check_life (self, &memory, error);
+  path = dup_child_path (self, memory.child);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
+                  "task, or let a task there copy it into a buffer"),
+               argument, path, own);
+  return FALSE;
+}
+
+/* --- what the bridge is asked --- */
+
+static gboolean
+ask (LevelMachine *self, guint child, const PtoRemoteMemoryRequest *request, GError **error)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status
+      = pto_level_ask (self->level, child, request, sizeof *request, TRUE, &report);
+
+  if (status == PTO_OK)
+    return TRUE;
+  pto_error_set_from_report (error, status, &report);
+  return FALSE;
+}
+
+static gboolean
+fail_for_room (LevelMachine *self, guint64 bytes, GError **error)
+{
+  g_autofree char *path = pto_worker_dup_path (self->parent.worker);
+
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+               _ ("no room for %" PRIu64
+                  " bytes that %s and a remote worker see: set its parameter arena to more"),
+               bytes, path);
+  return FALSE;
+}
+
+/* Nothing is reserved, here or there, of what can not be. */
+static gboolean
+check_size (LevelMachine *self, guint child, guint64 size, GError **error)
+{
+  PtoWorker *worker = pto_worker_peek_child (self->parent.worker, child);
+  guint64 arena = worker->params.values[PTO_PARAMETER_ARENA];
+  g_autofree char *path = NULL;
+
+  if (size > 0 && size <= arena)
+    return TRUE;
+  path = pto_worker_dup_path (worker);
+  if (size == 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"), path);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                 _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
+                    "%" PRIu64 " bytes"),
+                 path, size, arena);
+  return FALSE;
+}
+
+static gboolean
+take (LevelMachine *self, PtoMachineMemory *use, GError **error)
+{
+  guint64 answer;
+  Memory memory = { .bytes = use->size, .child = use->child };
+  PtoRemoteMemoryRequest request = { .what = use->what, .bytes = use->size };
+  gboolean ok;
+
+  if (!check_size (self, use->child, use->size, error))
+    return FALSE;
+  answer = pto_arena_alloc (sizeof memory.life);
+  if (answer == 0)
+    return fail_for_room (self, sizeof memory.life, error);
+  memory.begin = pto_remote_range_reserve (use->size);
+  request.address = memory.begin;
+  request.staging = answer;
+  if (memory.begin == 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   _ ("no addresses are left for %" PRIu64 " bytes of a remote worker"), use->size);
+      ok = FALSE;
+    }
+  else
+    ok = ask (self, use->child, &request, error);
+  memcpy (&memory.life, (gconstpointer) (guintptr) answer, sizeof memory.life);
+  pto_arena_free (answer, sizeof memory.life);
+  if (ok)
+    {
+      add (self, &memory);
+      use->device = memory.begin;
+    }
+  else if (memory.begin != 0)
+    pto_remote_range_release (memory.begin, memory.bytes);
+  return ok;
+}
+
+/* All of a copy, part by part, by way of memory that the bridge sees. */
+static gboolean
+copy (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GError **error)
+{
+  guint64 room = MIN (use->size, STAGING_BYTES);
+  guint64 staging = pto_arena_alloc (room);
+  gboolean ok = TRUE;
+
+  while (staging == 0 && room > STAGING_BYTES_MIN)
+    {
+      room = MAX (room / 2, STAGING_BYTES_MIN);
+      staging = pto_arena_alloc (room);
+    }
+  if (staging == 0)
+    return fail_for_room (self, room, error);
+  for (guint64 at = 0; ok && at < use->size; at += room)
+    {
+      guint64 n = MIN (use->size - at, room);
+      PtoRemoteMemoryRequest request = { .what = use->what,
+                                         .life = memory->life,
+                                         .address = use->device + at,
+                                         .bytes = n,
+                                         .staging = staging };
+
+      if (use->what == PTO_MEMORY_COPY_TO)
+        memcpy ((gpointer) (guintptr) staging, (const guint8 *) use->host + at, n);
+      ok = ask (self, memory->child, &request, error);
+      if (ok && use->what == PTO_MEMORY_COPY_FROM)
+        memcpy ((guint8 *) use->host + at, (gconstpointer) (guintptr) staging, n);
+    }
+  pto_arena_free (staging, room);
+  return ok;
+}
+
+/* Not waited for: nobody needs to know, and who lets go last may hold a lock. */
+static void
+give_back (LevelMachine *self, const Memory *memory)
+{
+  PtoRemoteMemoryRequest request
+      = { .what = PTO_MEMORY_FREE, .life = memory->life, .address = memory->begin };
+  struct pto_report ignored = { 0 };
+
+  remove_memory (self, memory->begin);
+  pto_level_ask (self->level, memory->child, &request, sizeof request, FALSE, &ignored);
+  pto_remote_range_release (memory->begin, memory->bytes);
+}
+
+/* Is it all of that worker's? child: G_MAXUINT: whoever it is of. */
+static gboolean
+check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GError **error)
+{
+  g_autofree char *path = NULL;
+  gboolean is_there = find (self, use->device, memory);
+
+  if (is_there && use->child != G_MAXUINT && use->child != memory->child)
+    {
+      g_autofree char *other = dup_child_path (self, memory->child);
+
+      path = dup_child_path (self, use->child);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device, other, path);
+      return FALSE;
+    }
+  if (is_there
+      && (use->what == PTO_MEMORY_FREE || use->what == PTO_MEMORY_RELEASE
+              ? use->device == memory->begin
+              : use->size <= memory->bytes - (use->device - memory->begin)))
+    return TRUE;
+  path = use->child != G_MAXUINT ? dup_child_path (self, use->child)
+                                 : pto_worker_dup_path (self->parent.worker);
+  if (use->what == PTO_MEMORY_FREE)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
+                 use->device, path);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"), use->size,
+                 use->device, path);
+  return FALSE;
+}
+
+gboolean
+pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  Memory memory;
+
+  if (use->what == PTO_MEMORY_MALLOC)
+    return take (self, use, error);
+  if ((use->what == PTO_MEMORY_COPY_TO || use->what == PTO_MEMORY_COPY_FROM) && use->size == 0)
+    return TRUE;
+  if (!check_use (self, use, &memory, error))
+    return FALSE;
+  switch (use->what)
+    {
+    case PTO_MEMORY_FREE:
+      give_back (self, &memory);
+      return TRUE;
+    case PTO_MEMORY_RELEASE:
+      remove_memory (self, memory.begin);
+      use->size = memory.bytes;
+      use->give = pto_remote_range_release;
+      return TRUE;
+    default:
+      return check_life (self, &memory, error) && copy (self, &memory, use, error);
+    }
+}

@@ -1,0 +1,385 @@
+# test_remote_memory.py: has a program memory of a remote worker, across runs, and is what is lost told?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+I16 = Pto.Dtype.INT16
+MIB = 1 << 20
+
+
+def over(buffer, n, offset=0):
+    return Pto.Tensor.new_for_buffer(buffer, offset, I16, [n])
+
+
+def copy(args):
+    args[1][:] = args[0]
+
+
+def data(n, seed=3):
+    return bytes((i * i + seed) % 251 for i in range(n))
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Memory(unittest.TestCase):
+    addresses = ("local:", "local:")
+
+    def setUp(self):
+        self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
+        self.remotes = [self.host.add_remote_worker(address, roots=root) for address in self.addresses]
+        self.fill, self.add, self.copy, self.stop, self.which = (
+            self.host.register(f) for f in (remote_steps.fill, remote_steps.add_in_place, remote_steps.copy, remote_steps.stop,
+                                            remote_steps.which))
+        self.sub_copy = self.host.register(copy)
+
+    def tearDown(self):
+        self.host.close()
+
+    def fails(self, code, call, *words):
+        with self.assertRaises(GLib.Error) as raised:
+            call()
+        text = raised.exception.message
+        self.assertTrue(raised.exception.matches(Pto.Error.quark(), code), text)
+        for word in words:
+            self.assertIn(word, text)
+
+    def count(self):
+        run = self.host.dup_statistics()
+        return run.get_bytes_sent(), run.get_bytes_received(), run.get_bytes_saved()
+
+    def pids(self):
+        out = Pto.Buffer.array((2, 1), "i4")
+
+        def graph(orch, out):
+            for i in range(2):
+                orch.submit_next_level(self.which, [out[i].write_existing()], worker=i)
+
+        self.host.run(graph, out)
+        return [int(pid) for pid in out[:, 0]]
+
+    def kill(self, i):
+        """The far end is ended, and the next life of its worker has begun when this returns."""
+        before = self.pids()
+        os.kill(before[i], signal.SIGKILL)
+        deadline = GLib.get_monotonic_time() + 60 * 10**6
+        while True:
+            try:
+                now = self.pids()
+            except GLib.Error as error:
+                self.assertTrue(error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST), error.message)
+            else:
+                if now[i] != before[i]:
+                    return
+            self.assertLess(GLib.get_monotonic_time(), deadline)
+
+    def test_it_holds_what_was_written(self):
+        for size in (1, 4096, MIB + 1, 5 * MIB + 3):  # in one part and in several
+            buffer = self.remotes[0].alloc_buffer(size)
+            self.assertEqual((buffer.get_size(), buffer.get_worker(), buffer.is_remote(), buffer.get_fd()),
+                             (size, self.remotes[0], True, -1))
+            self.assertEqual(buffer.read(0, size).get_data(), bytes(size))
+            buffer.write(0, GLib.Bytes.new(data(size)))
+            self.assertEqual(buffer.read(0, size).get_data(), data(size))
+            self.assertEqual(buffer.read(size // 2, size - size // 2).get_data(), data(size)[size // 2:])
+        self.assertIn("bytes of remote memory at 0x", buffer.to_string())
+
+    def test_nothing_of_it_travels_in_any_run(self):
+        n = MIB
+        x = [remote.alloc_buffer(2 * n) for remote in self.remotes]
+        out = Pto.Buffer.array((2, 4), "i2")
+
+        def first(orch, *x):
+            for i in range(2):
+                orch.submit_next_level(self.fill, [over(self.x[i], n).write(), 3 + i], worker=i)
+
+        def then(orch, out):
+            for i in range(2):
+                t = over(self.x[i], n)
+                orch.submit_next_level(self.add, [t.update(), 10], worker=i)
+                orch.submit_next_level(self.add, [t[2:4].update(), 100], worker=i)
+                orch.submit_next_level(self.copy, [t[:4].read(), out[i].write_existing()], worker=i)
+
+        self.x = x
+        self.host.run(first)
+        self.assertEqual(self.count(), (0, 0, 0))
+        for _ in range(2):
+            self.host.run(then, out)
+            self.assertEqual(self.count()[:2], (16, 16))  # out, both ways
+            self.assertEqual(self.count()[2], 2 * (2 * n + 4 + 8))  # what add, add and copy have read
+        self.assertEqual(out.tolist(), [[23, 23, 223, 223], [24, 24, 224, 224]])
+        self.assertEqual(np.frombuffer(x[1].read(2 * n - 4, 4).get_data(), "i2").tolist(), [24, 24])
+
+    def test_numbers(self):
+        worker, other = self.remotes
+        a = worker.malloc(4096)
+        self.assertTrue(worker.copy_to(a + 16, GLib.Bytes.new(b"abcd")))
+        self.assertEqual(worker.copy_from(a + 15, 6).get_data(), b"\0abcd\0")
+        out = Pto.Buffer.array(2, "i2")
+
+        def graph(orch, out):
+            tensor = Pto.Tensor.new_external(a + 16, I16, [2])
+            self.assertTrue(tensor.is_remote())
+            orch.submit_next_level(self.copy, [tensor.read(), out.write_existing()], worker=0)
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tobytes(), b"abcd")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: other.copy_from(a, 4), "is memory of L4/0/L3/0, not of L4/0/L3/1")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_from(a, 4097), "4097 bytes from", "do not lie in memory of L4/0/L3/0")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_to(a + 4096, GLib.Bytes.new(b"x")), "do not lie in memory")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(a + 64), "is not what malloc() of L4/0/L3/0 gave")
+        self.assertTrue(worker.free(a))
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(a), "was given back")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_from(a, 1), "do not lie in memory")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.run(graph, out), "argument 0 is no memory of a remote worker below L4/0", "was given back")
+        buffer = worker.alloc_buffer(64)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(buffer.get_address()), "belongs to a buffer")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: buffer.read(60, 5), "reach beyond a buffer of 64 bytes")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: buffer.write(65, GLib.Bytes.new(b"")), "reach beyond")
+
+    def test_sizes(self):
+        worker = self.remotes[0]
+        worker.set_parameter("arena", str(8 * MIB))
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.alloc_buffer(0), "at least 1 is wanted")
+        for size in (8 * MIB + 1, 1 << 62, (1 << 64) - 1):
+            self.fails(Pto.Error.NO_MEMORY, lambda: worker.alloc_buffer(size),
+                       f"L4/0/L3/0 has no room for {size} bytes: raise its parameter arena, which is {8 * MIB} bytes")
+        large = worker.alloc_buffer(6 * MIB)
+        self.fails(Pto.Error.NO_MEMORY, lambda: worker.alloc_buffer(3 * MIB), "L4/0/L3/0", "raise its parameter arena")
+        large.write(0, GLib.Bytes.new(b"all is well"))
+        self.assertEqual(large.read(0, 11).get_data(), b"all is well")
+        self.fails(Pto.Error.NOT_SUPPORTED, lambda: self.host.alloc_buffer(64), "a worker of level 4 has no device memory")
+
+    def test_what_tasks_left_makes_room(self):
+        worker = self.remotes[0]
+        worker.set_parameter("arena", str(8 * MIB))
+        out = Pto.Buffer.array(3 * MIB // 2, "i2")
+
+        def graph(orch, out):
+            orch.submit_next_level(self.fill, [out.write_existing(), 5], worker=0)
+
+        self.host.run(graph, out)
+        large = worker.alloc_buffer(7 * MIB)
+        self.assertEqual(large.read(7 * MIB - 1, 1).get_data(), b"\0")
+
+    def test_it_is_given_back_with_its_buffer(self):
+        worker = self.remotes[0]
+        worker.set_parameter("arena", str(8 * MIB))
+        for _ in range(8):
+            buffer = worker.alloc_buffer(5 * MIB)
+            tensor = over(buffer, 8)
+            del buffer
+            gc.collect()
+            self.fails(Pto.Error.NO_MEMORY, lambda: worker.alloc_buffer(5 * MIB), "no room")  # the tensor has it
+            del tensor
+            gc.collect()
+
+    def test_it_is_for_its_worker(self):
+        x = self.remotes[1].alloc_buffer(8)
+        out = Pto.Buffer.array(4, "i2")
+        texts = []
+
+        def graph(orch, out):
+            t = over(x, 4)
+            for submit in (lambda: orch.submit_next_level(self.fill, [t.write(), 1], worker=0),
+                           lambda: orch.submit_next_level(self.fill, [t.write(), 1]),
+                           lambda: orch.submit_sub(self.sub_copy, [out.read(), t.write()])):
+                with self.assertRaises(GLib.Error) as raised:
+                    submit()
+                texts.append(raised.exception.message)
+            orch.submit_next_level(self.fill, [t.write(), 9], worker=1)
+
+        self.host.run(graph, out)
+        for text in texts:
+            self.assertIn("memory of L4/0/L3/1, which no other worker sees: name worker 1 for the task", text)
+        self.assertEqual(np.frombuffer(x.read(0, 8).get_data(), "i2").tolist(), [9] * 4)
+        for what in (x, over(x, 4)):
+            with self.assertRaisesRegex(ValueError, "memory of a remote worker, and is not here"):
+                np.asarray(what)
+        self.assertEqual(x.ref_bytes().get_size(), 0)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: over(x, 4).ref_bytes(), "memory of a remote worker, and is not here")
+
+    def test_not_of_another_tree(self):
+        other = Pto.Worker(level=4)
+        other.add_remote_worker("local:", roots=root)
+        fill = other.register(remote_steps.fill)
+        x = self.remotes[0].alloc_buffer(8)
+
+        def graph(orch):
+            orch.submit_next_level(fill, [over(x, 4).write(), 1], worker=0)
+
+        self.fails(Pto.Error.INVALID_ARGS, lambda: other.run(graph), "argument 0 is no memory of a remote worker below", "a worker elsewhere")
+        other.close()
+
+    def test_an_earlier_life(self):
+        x = self.remotes[0].alloc_buffer(8)
+        y = self.remotes[1].alloc_buffer(8)
+        y.write(0, GLib.Bytes.new(data(8)))
+        self.kill(0)
+        earlier = "is of life 1 of L4/0/L3/0, which was lost, and all of its memory with it; this is its life 2"
+        self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), earlier)
+        self.fails(Pto.Error.WORKER_LOST, lambda: x.write(0, GLib.Bytes.new(b"x")), earlier)
+
+        def graph(orch):
+            orch.submit_next_level(self.fill, [over(x, 4).write(), 1], worker=0)
+
+        self.fails(Pto.Error.WORKER_LOST, lambda: self.host.run(graph), earlier)
+        self.assertEqual(y.read(0, 8).get_data(), data(8))  # of the other nothing was lost
+        del x
+        gc.collect()
+        again = self.remotes[0].alloc_buffer(8)
+        self.assertEqual(again.read(0, 8).get_data(), bytes(8))
+
+    def test_it_dies_with_the_task_before(self):
+        """A task that was submitted to a life that is over is told so by the next one."""
+        x = self.remotes[0].alloc_buffer(8)
+        x.write(0, GLib.Bytes.new(data(8)))
+        token, out = Pto.Buffer.array(4, "i2"), Pto.Buffer.array(4, "i2")
+        out[:] = 5
+
+        def graph(orch, token, out):
+            orch.submit_next_level(self.stop, [token.write_existing()], worker=0)
+            orch.submit_next_level(self.fill, [over(x, 4).write(), 1], worker=0)
+            orch.submit_next_level(self.copy, [over(x, 4).read(), out.write_existing()], worker=0)
+
+        self.fails(Pto.Error.WORKER_LOST, lambda: self.host.run(graph, token, out))
+        self.assertEqual(out.tolist(), [5] * 4)
+        self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), "life 1 of L4/0/L3/0")
+
+    def test_inside_an_orchestration(self):
+        out = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out):
+            x = self.remotes[0].alloc_buffer(8)
+            x.write(0, GLib.Bytes.new(np.arange(4, dtype="i2").tobytes()))
+            self.assertEqual(np.frombuffer(x.read(0, 8).get_data(), "i2").tolist(), [0, 1, 2, 3])
+            orch.submit_next_level(self.add, [over(x, 4).update(), 10], worker=0)
+            orch.submit_next_level(self.copy, [over(x, 4).read(), out.write_existing()], worker=0)
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tolist(), [10, 11, 12, 13])
+
+    def test_a_graph(self):
+        """Which memory it has is known before it is launched: that of a worker, in a life of it, is not."""
+        x = self.remotes[1].alloc_buffer(8)
+        here = Pto.Buffer.array(4, "i2")
+        words = "argument 0 is memory of a remote worker, which is for tasks of that worker", "nor for graphs"
+
+        def graph(orch, x):
+            orch.submit_next_level(self.add, [x.update(), 1], worker=1)
+
+        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.capture(graph, over(x, 4)), *words)
+        captured = self.host.capture(graph, here)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.run(captured, over(x, 4)), *words)
+        self.host.run(captured, here)
+        self.assertEqual(here.tolist(), [1] * 4)
+
+    def test_chips_here(self):
+        x = self.remotes[0].alloc_buffer(64)
+        chip = Pto.Worker()
+        with self.assertRaises(GLib.Error) as raised:
+            chip.run(chip.register(Pto.Callable.chip(os.path.join(os.environ["PTO_TEST_EXAMPLES"], "data-parallel", "gradient"))), *[over(x, 4)] * 4)
+        self.assertIn("argument 0 is memory of a remote worker, which is for tasks of that worker, not for chips here", raised.exception.message)
+        chip.close()
+
+    def test_an_id_that_was_given(self):
+        other = Pto.Worker(level=4)
+        remotes = [other.add_remote_worker("local:", roots=root, id=id) for id in (7, 3)]
+        fill = other.register(remote_steps.fill)
+        x = remotes[1].alloc_buffer(8)
+
+        def graph(orch):
+            self.fails(Pto.Error.INVALID_ARGS, lambda: orch.submit_next_level(fill, [over(x, 4).write(), 1], worker=7),
+                       "/L3/3, which no other worker sees: name worker 3 for the task")
+            orch.submit_next_level(fill, [over(x, 4).write(), 4], worker=3)
+
+        other.run(graph)
+        self.assertEqual(np.frombuffer(x.read(0, 8).get_data(), "i2").tolist(), [4] * 4)
+        del x
+        other.close()
+
+    def test_no_dependency(self):
+        """A tag that says nothing of what is read or written is enough: nothing has to be copied."""
+        x = self.remotes[0].alloc_buffer(8)
+
+        def graph(orch):
+            orch.submit_next_level(self.add, [over(x, 4).no_dep(), 2], worker=0)
+
+        for _ in range(2):
+            self.host.run(graph)
+        self.assertEqual(np.frombuffer(x.read(0, 8).get_data(), "i2").tolist(), [4] * 4)
+
+    def test_closed(self):
+        x = self.remotes[0].alloc_buffer(8)
+        a = self.remotes[0].malloc(8)
+        self.host.close()
+        for call in (lambda: x.read(0, 8), lambda: x.write(0, GLib.Bytes.new(b"x")), lambda: self.remotes[0].free(a),
+                     lambda: self.remotes[0].alloc_buffer(8)):
+            self.fails(Pto.Error.CLOSED, call, "closed")
+        self.assertTrue(x.is_remote())
+
+    def test_a_fork(self):
+        x = self.remotes[0].alloc_buffer(8)
+        x.write(0, GLib.Bytes.new(data(8)))
+        child = os.fork()
+        if child == 0:
+            try:
+                self.fails(Pto.Error.BUSY, lambda: x.read(0, 8), "this one is a copy of it")
+                del x
+                gc.collect()
+                os._exit(0)
+            except BaseException as error:
+                print("#", error, flush=True)
+                os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(x.read(0, 8).get_data(), data(8))
+
+
+class MemoryByUnix(Memory):
+    """The same, where somebody listens."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        path = os.path.join(self.directory.name, "socket")
+        self.listener = subprocess.Popen([os.environ["PTO_REMOTE"], "--listen", f"unix:{path}", "--root", root,
+                                          "--python", sys.executable], stdin=subprocess.PIPE)
+        self.addCleanup(self.end)
+        deadline = GLib.get_monotonic_time() + 60 * 10**6
+        while not os.path.exists(path):
+            self.assertLess(GLib.get_monotonic_time(), deadline)
+            self.assertIsNone(self.listener.poll())
+            GLib.usleep(1000)
+        self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
+        self.remotes = [self.host.add_remote_worker(f"unix:{path}") for _ in range(2)]
+        self.fill, self.add, self.copy, self.stop, self.which = (
+            self.host.register(f) for f in (remote_steps.fill, remote_steps.add_in_place, remote_steps.copy, remote_steps.stop,
+                                            remote_steps.which))
+        self.sub_copy = self.host.register(copy)
+
+    def end(self):
+        self.listener.terminate()
+        self.listener.stdin.close()
+        self.listener.wait(60)
+
+
+tap.main()
