@@ -14,8 +14,6 @@
  */
 #include "pool-private.h"
 
-#include "../core/ready.h"
-
 #include <string.h>
 
 struct extent

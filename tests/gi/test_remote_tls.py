@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import gi
@@ -452,6 +453,65 @@ class Tls(Listening):
         self.assertTrue(self.run_one(listener.address, certificates=self.of("parent")))
         self.assertEqual(len([line for line in listener.said if "is dropped" in line]), 33, listener.said)
 
+    def test_wrong_messages(self):
+        """Messages as they should be, and none that should come: each is refused, or ends its connection with one line at most."""
+        listener = self.begin()
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        numbers = 0, 1, 7, 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 64) - 1
+        blobs = b"", b"\1" * 32, b"\0" * 48, bytes(range(256))
+        right = {"Hello": "(ussa{sv})", "Has": "(aay)", "Content": "(ayayb)", "Register": "(ayayaybau)", "Commit": "(aay)", "Unregister": "(ay)",
+                 "Begin": "(ata(tt))", "Put": "(ttt)", "Run": "(ay)", "Recall": "()", "Get": "(ttt)", "Trace": "(t)", "Clock": "()",
+                 "Cancel": "()", "Progress": "()", "Nothing": "()"}
+
+        def value(kind):
+            if kind.startswith("a{"):
+                return {dice.choice(("level", "devices", "x")): GLib.Variant(*dice.choice((("u", 3), ("s", ""), ("t", numbers[-1]))))
+                        for _ in range(dice.randrange(3))}
+            if kind == "ay":
+                return dice.choice(blobs)
+            if kind.startswith("a"):
+                return [value(kind[1:]) for _ in range(dice.randrange(3))]
+            if kind.startswith("("):
+                return tuple(value(part) for part in parts(kind[1:-1]))
+            return {"u": lambda: dice.choice(numbers) & 0xffffffff, "t": lambda: dice.choice(numbers), "s": lambda: dice.choice(("", "x", "L4")),
+                    "b": lambda: dice.random() < 0.5}[kind]()
+
+        def parts(kinds):
+            while kinds:
+                end = next(end for end in range(1, len(kinds) + 1) if GLib.variant_type_string_is_valid(kinds[:end]))
+                yield kinds[:end]
+                kinds = kinds[end:]
+
+        def message(serial, method, signature):
+            made = Gio.DBusMessage.new_method_call(None, "/", dice.choice(("org.libpto.Remote1",) * 5 + ("org.libpto.Remote2",)), method)
+            made.set_serial(serial)
+            if signature != "()":
+                made.set_body(GLib.Variant(signature, value(signature)))
+            return bytes(made.to_blob(Gio.DBusCapabilityFlags.NONE))
+
+        for _ in range(12):
+            sent = []
+            if dice.random() < 0.7:
+                hello = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", "Hello")
+                hello.set_serial(1)
+                hello.set_body(GLib.Variant("(ussa{sv})", (1, "a session", "L4/0/L3/5", {})))
+                sent.append(bytes(hello.to_blob(Gio.DBusCapabilityFlags.NONE)))
+            for serial in range(2, 2 + dice.randrange(30)):
+                method, signature = dice.choice(list(right.items()))
+                if dice.random() < 0.3:
+                    signature = dice.choice(list(right.values()))
+                sent.append(message(serial, method, signature))
+            with self.connect(listener, self.of("parent")) as one, contextlib.suppress(OSError):
+                one.sendall(b"".join(sent))
+                one.unwrap()
+                while one.recv(65536):
+                    pass
+        self.assertTrue(self.run_one(listener.address, certificates=self.of("parent")))
+        self.assertLessEqual(len([line for line in listener.said if "is dropped" in line]), 12, listener.said)
+        self.assertIsNone(listener.process.poll())
+
     def test_half_open(self):
         """Who says nothing is waited for so long, and others come in when they have gone."""
         listener = self.begin("--timeout=1", "--max-handshakes=2")
@@ -560,6 +620,57 @@ class Links(Tls):
         self.assertEqual(reply.get_reply_serial(), 2)
         ours.close()
         process.communicate(timeout=SECONDS)
+
+    def shape(self):
+        """Both directions: 20 Mbit/s, and 20 ms where the kernel knows how to delay."""
+        for name in NAMES:
+            for words in ("netem", "delay", "20ms", "rate", "20mbit"), ("tbf", "rate", "20mbit", "burst", "32kbit", "latency", "400ms"):
+                done = subprocess.run(["ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "veth", "root", *words],
+                                      capture_output=True, text=True, timeout=SECONDS)
+                if done.returncode == 0:
+                    break
+                print(f"# tc {words[0]}: {done.stderr.strip()}")
+            else:
+                self.skipTest(f"tc: {done.stderr.strip()}")
+
+    @unittest.skipIf(np is None, "no numpy")
+    @unittest.skipIf(shutil.which("tc") is None, "no tc (install iproute2)")
+    def test_slow(self):
+        """Over a link that is slow and far, what is computed is right, and nobody is lost; when it is cut, what may be is run again."""
+        listener = self.begin()
+        self.shape()
+        program = os.path.join(self.directory, "there")
+        with open(program, "w") as file:
+            file.write(f"#!/bin/sh\nexec ip netns exec {NAMES[1]} {REMOTE} \"$@\"\n")
+        os.chmod(program, 0o700)
+        host = Pto.Worker(level=4, restart=Pto.Restart.ON_FAILURE)
+        self.addCleanup(host.close)
+        far = host.add_remote_worker(f"tls://10.99.0.1:{listener.port}", certificates=self.of("parent"), program=program)
+        host.add_remote_worker("local:", roots=root, python=sys.executable)
+        for name, value in ("ping", 100), ("suspect", 1000), ("lease", 8000):
+            far.set_parameter(f"remote-{name}", value)
+        copy = host.register(remote_steps.copy, idempotent=True)
+        host.start()
+        x, y = (Pto.Buffer.array(3 << 16, "i8") for _ in range(2))  # 1.5 MiB: more than half a second each way
+        x[:] = range(len(x))
+        host.run(lambda orch: orch.submit_next_level(copy, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write()], worker=0))
+        self.assertTrue((x == y).all())
+        self.assertEqual((host.doing["children"][0]["lives"], host.statistics.get_retried()), (1, 0))
+        y[:] = 7
+        z = Pto.Buffer.array(len(x), "i8")
+        run = threading.Thread(target=lambda: host.run(
+            lambda orch: [orch.submit_next_level(copy, [Pto.Tensor.of(x).read(), Pto.Tensor.of(part).write()]) for part in (y, z)]))
+        before = host.doing["children"][0]["bytes_sent"]
+        run.start()
+        end = time.monotonic() + SECONDS
+        while host.doing["children"][0]["bytes_sent"] == before and host.doing["children"][0].get("kernel") != "copy":
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+        self.link("down")
+        run.join(SECONDS)
+        self.assertFalse(run.is_alive())
+        self.assertTrue((x == y).all() and (x == z).all())
+        self.assertEqual(host.statistics.get_retried(), 1)
 
     def test_silent(self):
         """A machine that is not there any more has no worker after the time, and says nothing of it."""
