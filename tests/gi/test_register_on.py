@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import gi
@@ -25,6 +27,8 @@ root = os.path.join(here, "remote-root")
 sys.path.insert(0, root)
 import remote_steps  # noqa: E402
 
+SECONDS = 60
+
 
 def pid(args):
     args[0][0] = os.getpid()
@@ -32,6 +36,39 @@ def pid(args):
 
 def die(args):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hold(args):
+    """gate: until it is open; says that it is there."""
+    args[0][1] = os.getpid()
+    while args[0][0] == 0:
+        time.sleep(0.001)
+
+
+def until(condition):
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not come to that in time")
+        time.sleep(0.001)
+
+
+def in_background(call):
+    """What it gives, or the error, when it is asked for."""
+    found = []
+
+    def work():
+        try:
+            found.append(call())
+        except GLib.Error as error:
+            found.append(error)
+    thread = threading.Thread(target=work)
+    thread.start()
+
+    def join():
+        thread.join(SECONDS)
+        return found[0]
+    return join
 
 
 @unittest.skipIf(np is None, "no numpy")
@@ -157,6 +194,57 @@ class RegisterOn(unittest.TestCase):
         self.assertNotEqual(after, before)
         self.refuses(host, other, "but on 1:")
         self.assertNotIn(self.places(host, other, -1), (before, after))
+
+    def test_death_between(self):
+        """Who dies when it has agreed, and before another one has, takes it with it: nobody has it, also not who is begun again."""
+        gate = Pto.Buffer.array(2, "i8")
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "agreeing.py"), "w") as module:
+                module.write("import os\nopen(os.path.join(os.path.dirname(__file__), str(os.getpid())), 'w').close()\n"
+                             "def function(args):\n    args[0][0] = os.getpid()\n")
+            sys.path.insert(0, directory)
+            self.addCleanup(sys.path.remove, directory)
+            with Pto.Worker(level=3, sub_workers=3, restart=Pto.Restart.ON_FAILURE) as host:  # whose children have that path
+                held, place = host.register(hold), host.register(pid)
+                before = self.places(host, place, 0, 1, 2)
+                run = in_background(lambda: host.run(lambda orch, gate: orch.submit_sub(held, [gate.write_existing()], worker=0), gate))
+                until(lambda: gate[1] == before[0])
+                function = Pto.ImportedFunction.new(Pto.CallableKind.SUB, "agreeing:function")
+                registration = in_background(lambda: host.register(function))
+                until(lambda: {str(before[1]), str(before[2])} <= set(os.listdir(directory)))
+                until(lambda: all(row["life"] == "idle" for row in host.doing["children"][1:]))
+                os.kill(before[1], signal.SIGKILL)
+                until(lambda: host.doing["children"][1]["life"] != "idle")  # it is taken for dead
+                gate[0] = 1
+                self.assertIs(run(), True)
+                self.assertRegex(registration().message, r"L3/0/sub1 had agreed to the registration, and died \(signal 9, Killed\) "
+                                                         "before all others had; nothing was registered")
+                self.assertNotIn(str(before[0]), os.listdir(directory))  # who was not asked by then is not
+                self.assertEqual([a == b for a, b in zip(before, self.places(host, place, 0, 1, 2))], [True, False, True])
+                again = host.register(function)
+                self.assertEqual(self.places(host, again, 0, 1, 2), self.places(host, place, 0, 1, 2))
+
+    def test_at_one_time(self):
+        """Several threads register and take back, the same and others, for all and for some, while tasks run."""
+        host = self.subs()
+        place, ends = host.register(pid), []
+        before = self.places(host, place, 0, 1, 2)
+        names = "which_sub", "nap", "double"
+
+        def work(number):
+            for i in range(12):
+                function = Pto.ImportedFunction.new(Pto.CallableKind.SUB, f"remote_steps:{names[(number + i) % 3]}")
+                workers = [None, [number % 3], [0, 2]][i % 3]
+                host.unregister(host.register(function, workers=workers))
+            return number
+        threads = [in_background(lambda number=number: work(number)) for number in range(4)]
+        for _ in range(6):
+            ends.append(self.places(host, place, *range(3), *[-1] * 20)[:3])
+        self.assertEqual([thread() for thread in threads], [0, 1, 2, 3])
+        self.assertEqual(ends, [before] * 6)  # nobody has died of it
+        last = host.register(Pto.ImportedFunction.new(Pto.CallableKind.SUB, "remote_steps:which_sub"), workers=[1])
+        self.assertEqual(self.places(host, last, -1), before[1:2])
+        self.refuses(host, last, "but on 1:")
 
     def test_remote(self):
         """Some of several remote workers, by themselves."""
