@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import gi
@@ -264,6 +265,39 @@ class Memory(unittest.TestCase):
         self.fails(Pto.Error.WORKER_LOST, lambda: self.host.run(graph, token, out))
         self.assertEqual(out.tolist(), [5] * 4)
         self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), "life 1 of L4/0/L3/0")
+
+    def test_it_dies_in_the_midst(self):
+        """Of each use: the far end stands still, so none is over before it is ended."""
+        uses = (lambda x: x.write(0, GLib.Bytes.new(bytes(24 * MIB))), lambda x: x.read(0, 24 * MIB), lambda x: self.remotes[0].alloc_buffer(8))
+        for number, use in enumerate(uses):
+            x = self.remotes[0].alloc_buffer(24 * MIB)
+            pid = self.pids()[0]
+            errors = []
+
+            def call():
+                try:
+                    use(x)
+                except GLib.Error as error:
+                    errors.append(error)
+
+            os.kill(pid, signal.SIGSTOP)
+            thread = threading.Thread(target=call)
+            thread.start()
+            os.kill(pid, signal.SIGKILL)
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+            # Who asks for memory may have come to the next life: that has some.
+            self.assertEqual([error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST) for error in errors], [True] * len(errors))
+            self.assertTrue(errors or number == 2)
+            deadline = GLib.get_monotonic_time() + 60 * 10**6
+            while True:
+                try:
+                    self.assertNotEqual(self.pids()[0], pid)
+                    break
+                except GLib.Error as error:
+                    self.assertTrue(error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST), error.message)
+                self.assertLess(GLib.get_monotonic_time(), deadline)
+            self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), f"is of life {number + 1} of L4/0/L3/0", f"this is its life {number + 2}")
 
     def test_inside_an_orchestration(self):
         out = Pto.Buffer.array(4, "i2")
