@@ -212,6 +212,17 @@ dup_rank_program (const PtoRemoteSpec *spec)
   return g_build_filename (directory, RANK_PROGRAM, NULL);
 }
 
+/* As mpirun calls it, which has no word for the user there. */
+static char *
+dup_host (const PtoRemoteSpec *spec)
+{
+  const char *at = spec->host != NULL ? strrchr (spec->host, '@') : NULL;
+
+  if (at != NULL)
+    return g_strdup (at + 1);
+  return g_strdup (spec->host != NULL ? spec->host : "localhost");
+}
+
 /* mpirun -n 1 --host h pto-mpi-rank NAME GENERATION : -n 1 ... */
 static GPtrArray *
 make_argv (PtoRemoteJob *job, guint32 generation)
@@ -234,7 +245,7 @@ make_argv (PtoRemoteJob *job, guint32 generation)
       if (!are_here)
         {
           g_ptr_array_add (argv, g_strdup ("--host"));
-          g_ptr_array_add (argv, g_strdup (spec->host != NULL ? spec->host : "localhost"));
+          g_ptr_array_add (argv, dup_host (spec));
         }
       g_ptr_array_add (argv, dup_rank_program (spec));
       g_ptr_array_add (argv, g_strdup (job->shared->names[i]));

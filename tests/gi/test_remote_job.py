@@ -405,7 +405,7 @@ class RemoteJob(unittest.TestCase):
 
     def test_bfloat_and_what_is_no_number(self):
         """What NumPy and MPI do not have."""
-        parts = [np.array([1, 1.0078125, 3e38, np.nan, -0.0, 256], "f4") * (rank + 1) for rank in range(RANKS)]
+        parts = [np.array([rank + 1, 1.0078125 * (rank + 1), 3e38, np.nan, -0.0, 256], "f4") for rank in range(RANKS)]
         bits = [(part.view("u4") >> 16).astype("u2") for part in parts]
         buffers = [Pto.Buffer.new(12) for _ in range(2 * RANKS)]
         tensors = [Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.BFLOAT16, [6]) for buffer in buffers]
@@ -429,10 +429,10 @@ class RemoteJob(unittest.TestCase):
             for row in self.job.reduce(nan, operation):
                 np.testing.assert_array_equal(row, [np.nan, np.nan, last])
 
-    def test_launched_by_mpirun(self):
-        """Workers by mpirun, too, which is told the hosts; and a program that is a rank of another job itself."""
+    def launch(self, addresses, **options):
+        """A sum by workers that are launched so, and mpirun is told their hosts."""
         host = Pto.Worker(level=4)
-        host.add_remote_job(["local:", "mpirun://localhost"], roots=root, python=sys.executable, program=os.environ["PTO_REMOTE"])
+        host.add_remote_job(addresses, roots=root, python=sys.executable, program=os.environ["PTO_REMOTE"], **options)
         fill, copy = host.register(remote_steps.fill), host.register(remote_steps.copy)
         out = Pto.Buffer.array(2, "i4")
 
@@ -446,7 +446,13 @@ class RemoteJob(unittest.TestCase):
 
         host.run(graph, out)
         host.close()
-        self.assertEqual(out.tolist(), [3, 3])
+        return out.tolist()
+
+    def test_launched_by_others(self):
+        self.assertEqual(self.launch(["local:", "mpirun://localhost"]), [3, 3])
+        self.assertEqual(self.launch(["any://me@localhost"] * 2, launcher=["env", "WHERE=%h"]), [3, 3])
+
+    def test_a_program_that_is_a_rank(self):
         self.assertEqual(subprocess.run(["mpirun", "-n", "1", sys.executable, os.path.abspath(__file__), "--program", "close"],
                                         input=b"go on\n", check=False, stdout=subprocess.DEVNULL, timeout=120).returncode, 0)
 

@@ -286,7 +286,7 @@ class Worker(Pto.Worker):
         addresses = [addresses] if isinstance(addresses, str) else list(addresses)
         return list(Pto.Worker.add_remote_job(self, addresses, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric, None)))
+            None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric)))
 
     def start_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""

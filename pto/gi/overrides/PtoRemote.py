@@ -22,7 +22,7 @@ _takes_serialized = False
 _roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
 
 
-def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_, serialized):
+def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_=None, serialized=False):
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
     if python is None and (roots or serialized):
         python = sys.executable if address == "local:" else "python3"
