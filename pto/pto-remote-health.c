@@ -12,6 +12,8 @@
 
 /* What has come before the connection ended is still taken: who reads has so long for it. */
 #define LAST_WORDS_MS 100
+/* And it is looked so often whether they have done so. */
+#define LAST_STEP_MS 2
 #define LOOK_MIN_MS 5
 
 struct _PtoRemoteHealth
@@ -143,11 +145,25 @@ wait_for_event (PtoRemoteHealth *self, int ms)
     eventfd_read (self->event, &value);
 }
 
-/* While nothing is told it is for who reads to find. FALSE: it was told. */
+/* Is there no request, whose reply may have come before the end? */
+static gboolean
+is_idle (PtoRemoteHealth *self)
+{
+  if (!g_mutex_trylock (&self->reading))
+    return FALSE;
+  g_mutex_unlock (&self->reading);
+  return TRUE;
+}
+
+/* While nothing is told it is for who reads to find. Where nobody reads it is told at once: who
+ * speaks for nobody would be given tasks until then. FALSE: it was told. */
 static gboolean
 take_end (PtoRemoteHealth *self)
 {
-  wait_for_event (self, LAST_WORDS_MS);
+  for (guint ms = 0; ms < LAST_WORDS_MS && !g_atomic_int_get (&self->is_over)
+                     && !(g_atomic_int_get (&self->tells) && is_idle (self));
+       ms += LAST_STEP_MS)
+    wait_for_event (self, LAST_STEP_MS);
   if (!g_atomic_int_get (&self->tells) || g_atomic_int_get (&self->is_over))
     return TRUE;
   tell (self, PTO_REMOTE_SIGN_ENDED);

@@ -90,10 +90,11 @@ struct pipe
 {
   GByteArray *bytes; /* on the way, or not read yet */
   GArray *chunks;
-  uint64_t last;  /* arrival of the newest */
-  bool is_closed; /* by who writes, or because it is cut: an end follows the bytes */
-  bool is_reset;  /* that end is an error */
-  bool is_deaf;   /* nobody reads any more */
+  GByteArray *before; /* what was written last, where there is damage */
+  uint64_t last;      /* arrival of the newest */
+  bool is_closed;     /* by who writes, or because it is cut: an end follows the bytes */
+  bool is_reset;      /* that end is an error */
+  bool is_deaf;       /* nobody reads any more */
   uint64_t end_at;
   uint64_t written;
 };
@@ -128,6 +129,7 @@ static struct
 {
   struct pto_exec *exec;
   uint64_t rng;
+  uint32_t damage;
   struct process *processes;
   struct fd fds[FDS_MAX];
   int n_fds;
@@ -490,6 +492,7 @@ pipe_init (struct pipe *pipe)
 {
   pipe->bytes = g_byte_array_new ();
   pipe->chunks = g_array_new (FALSE, FALSE, sizeof (struct chunk));
+  pipe->before = g_byte_array_new ();
 }
 
 static void
@@ -497,6 +500,7 @@ pipe_clear (struct pipe *pipe)
 {
   g_byte_array_unref (pipe->bytes);
   g_array_unref (pipe->chunks);
+  g_byte_array_unref (pipe->before);
 }
 
 struct link *
@@ -582,9 +586,9 @@ link_freeze (struct link *link, bool frozen)
 }
 
 bool
-link_is_cut (const struct link *link)
+link_has_hung_up (const struct link *link, uint64_t ns)
 {
-  return link->is_cut;
+  return !link->is_frozen && link->to[0].is_closed && link->to[0].end_at + ns < world_now ();
 }
 
 bool
@@ -635,12 +639,8 @@ static void
 add_bytes (struct link *link, int to, const guint8 *bytes, size_t size)
 {
   struct pipe *pipe = &link->to[to];
-  guint from = pipe->bytes->len;
 
   g_byte_array_append (pipe->bytes, bytes, (guint) size);
-  for (size_t i = 0; link->config.damage[!to] > 0 && i < size; i++)
-    if (world_chance (link->config.damage[!to]))
-      pipe->bytes->data[from + i] ^= (guint8) (1u << world_random (8));
   while (size > 0)
     {
       struct chunk chunk
@@ -653,10 +653,60 @@ add_bytes (struct link *link, int to, const guint8 *bytes, size_t size)
 }
 
 void
-link_inject (struct link *link, const void *bytes, size_t size)
+world_damage (uint32_t n)
 {
-  if (!link->to[1].is_closed)
-    add_bytes (link, 1, bytes, size);
+  world.damage = n;
+}
+
+/* In place of what was written. */
+static void
+add_damaged (struct link *link, int to, const guint8 *bytes, size_t size)
+{
+  struct pipe *pipe = &link->to[to];
+  g_autoptr (GByteArray) other = g_byte_array_new ();
+  /* Mostly where the message says what it is. */
+  uint32_t reach = (uint32_t) (world_chance (2) ? MIN (size, 64) : size);
+  uint32_t at = world_random (reach);
+
+  g_byte_array_append (other, bytes, (guint) size);
+  switch (world_random (6))
+    {
+    case 0:
+      other->data[at] = (guint8) world_random (256);
+      break;
+    case 1:
+      g_byte_array_remove_range (other, at, 1 + world_random ((uint32_t) size - at));
+      break;
+    case 2:
+      g_byte_array_append (other, bytes + at, (guint) (size - at));
+      break;
+    case 3:
+      g_byte_array_set_size (other, 0);
+      break;
+    case 4:
+      if (pipe->before->len > 0)
+        g_byte_array_append (other, pipe->before->data, pipe->before->len);
+      break;
+    default:
+      other->data[at] ^= (guint8) (1u << world_random (8));
+    }
+  if (other->len > 0)
+    add_bytes (link, to, other->data, other->len);
+}
+
+static void
+write_bytes (struct link *link, int to, const guint8 *bytes, size_t size)
+{
+  struct pipe *pipe = &link->to[to];
+
+  if (world.damage == 0 || size == 0 || !world_chance (world.damage))
+    add_bytes (link, to, bytes, size);
+  else
+    add_damaged (link, to, bytes, size);
+  if (world.damage == 0)
+    return;
+  g_byte_array_set_size (pipe->before, 0);
+  g_byte_array_append (pipe->before, bytes, (guint) MIN (size, 4096));
 }
 
 static size_t
@@ -765,7 +815,7 @@ write_link (struct link *link, int side, const struct iovec *parts, int n_parts)
 
       if (n > 0 && world_chance (16))
         n = 1 + world_random ((uint32_t) n);
-      add_bytes (link, to, parts[i].iov_base, n);
+      write_bytes (link, to, parts[i].iov_base, n);
       written += (gssize) n;
       if (n < parts[i].iov_len)
         break;
@@ -1130,6 +1180,16 @@ __wrap_g_mutex_unlock (GMutex *lock)
   __real_g_mutex_unlock (lock);
   if (self () != NULL)
     wake (lock);
+}
+
+void __real_g_mutex_clear (GMutex *lock);
+void __wrap_g_mutex_clear (GMutex *lock);
+void
+__wrap_g_mutex_clear (GMutex *lock)
+{
+  /* Of a process that is no more it may be held, and there is nothing behind it. */
+  if (self () != NULL || world.exec == NULL)
+    __real_g_mutex_clear (lock);
 }
 
 gboolean __real_g_cond_wait_until (GCond *cond, GMutex *lock, gint64 until);

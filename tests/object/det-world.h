@@ -76,9 +76,6 @@ struct link_config
   uint64_t jitter;    /* ... and up to so much more, each time anew */
   uint32_t capacity;  /* bytes on the way; 8192 at least */
   uint64_t cut_after; /* bytes, of both directions; UINT64_MAX: never */
-  /* Of the bytes from the near end to the far one, and back: of each so many one is another. 0:
-   * none. */
-  uint32_t damage[2];
 };
 
 struct link;
@@ -91,12 +88,15 @@ struct link *link_new (const struct link_config *config, struct process *near, s
 void link_cut (struct link *link);
 /* Nothing goes through, and nobody learns of it, until it thaws. */
 void link_freeze (struct link *link, bool frozen);
-bool link_is_cut (const struct link *link);
+/* Could the near end have known for so long that nothing comes any more? */
+bool link_has_hung_up (const struct link *link, uint64_t ns);
 /* The last has closed its end. */
 bool link_is_over (const struct link *link);
 void link_free (struct link *link);
-/* Bytes that the far end is given besides. */
-void link_inject (struct link *link, const void *bytes, size_t size);
+
+/* From here on, of each so many writes one does not arrive as it was: bits are others, bytes are
+ * missing or come twice, all of it comes once more later, or something else before it. 0: none. */
+void world_damage (uint32_t n);
 
 /* How many lines the processes have written to standard error; the last. */
 uint32_t world_lines (void);

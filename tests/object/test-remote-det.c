@@ -12,7 +12,11 @@
  * - one that ended well ran once, and what it wrote is on the board;
  * - one that failed was to fail, or was lost with a child to which something had been done;
  * - one that never ran would have used what such a one should have written, or was cancelled;
- * - nobody of whom nothing is heard is given a task; all ends, and nothing is left.
+ * - nobody of whom nothing is heard, or who has hung up, is given a task; nobody outlives the
+ * lease; all ends, and nothing is left.
+ *
+ * In some seeds what is written arrives damaged. Then numbers mean nothing, and the rest still
+ * holds.
  */
 #include "../../pto/process/pool-private.h"
 #include "../process/pool-test.h"
@@ -34,6 +38,8 @@
 #define TASKS_MAX 96u
 #define ARGS_MAX 4u
 #define BOARD 768u /* elements */
+/* And behind them, where there are large tensors: of more bytes than go in one message. */
+#define LARGE 200000u
 #define LIVES_MAX 512u
 #define PAGE 4096u
 #define TICK_NS (10 * MS)
@@ -83,6 +89,8 @@ struct task
   uint64_t sum; /* of what it is to read */
   /* What became of it: where it ran, and for the pool. */
   uint32_t n_begun;
+  uint32_t n_again; /* it was lost so often, and is run once more */
+  bool is_again;    /* likewise: just now */
   bool has_worked;
   bool is_over;
   bool has_failed;
@@ -99,7 +107,8 @@ struct life
   struct link *link;
   struct far *far;
   struct process *far_process;
-  uint64_t frozen_at;
+  uint64_t frozen_at; /* 0: it is not */
+  uint64_t thawed_at;
   bool is_touched; /* something was done from which it may die */
   bool is_found;   /* dead */
 };
@@ -113,6 +122,10 @@ struct profile
   bool cuts, freezes, kills, crashes;
   uint32_t fails; /* of so many tasks one; 0: none */
   bool cancels;
+  bool idles; /* nothing is to be done for a while, and some tasks take long */
+  bool large;
+  bool damages; /* what is said is not what is heard: numbers mean nothing */
+  uint32_t retries;
   struct ends_config ends;
   struct link_config link;
 };
@@ -133,17 +146,18 @@ static struct
   uint32_t first_of_run;
   bool is_cancelled;
   bool stops; /* who looks after things */
+  bool closes;
   bool calms; /* nothing is done to anybody any more */
   uint64_t n_failed;
 } test;
 
-static uint64_t board[BOARD];
-static uint64_t model[BOARD];
+static uint64_t board[BOARD + LARGE];
+static uint64_t model[BOARD + LARGE];
 
 /* What all seeds came to. */
 static struct
 {
-  uint64_t tasks, failed, lost, never, lives, faults, cancelled, silences;
+  uint64_t tasks, failed, lost, again, never, lives, faults, cancelled, silences;
 } total;
 
 #define fail_seed(...)                                                                             \
@@ -186,7 +200,34 @@ write_all (uint32_t number, uint64_t sum, uint64_t *const at[ARGS_MAX])
 
   for (uint32_t a = 0; a < task->n_args; a++)
     for (uint32_t i = 0; task->args[a].use != USE_READ && i < task->args[a].n; i++)
-      at[a][i] = mix (sum, a * BOARD + i);
+      at[a][i] = mix (sum, a * (BOARD + LARGE) + i);
+}
+
+/* Whatever it is, its memory is there. */
+static uint32_t
+run_anything (const struct pto_call *call, struct pto_failure *failure)
+{
+  uint64_t sum = 0;
+
+  world_step (world_random (200000));
+  for (int32_t i = 0; i < call->args.tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &call->args.tensors[i];
+      uint64_t bytes = (uint64_t) pto_dtype_size ((DataType) tensor->dtype);
+      uint8_t *data = (uint8_t *) (uintptr_t) tensor->data;
+
+      for (uint32_t d = 0; d < tensor->ndims; d++)
+        bytes *= tensor->shapes[d];
+      for (uint64_t b = 0; b < bytes; b++)
+        if ((tensor->access & PTO_WIRE_WRITE) != 0)
+          data[b] = (uint8_t) b;
+        else
+          sum += data[b];
+    }
+  if (sum % 16 != 1)
+    return 0;
+  pto_failure_set (failure, PTO_STATUS_TASK_FAILED, NULL, "planned");
+  return PTO_STATUS_TASK_FAILED;
 }
 
 /* Where it runs. */
@@ -197,6 +238,8 @@ run_task (struct life *life, const struct pto_call *call, struct pto_failure *fa
   uint32_t number;
   struct task *task;
 
+  if (test.profile.damages)
+    return run_anything (call, failure);
   if (call->args.scalar_count != 1 || call->args.scalars[0] >= test.n_tasks)
     fail_seed ("a task that is none");
   number = (uint32_t) call->args.scalars[0];
@@ -210,7 +253,7 @@ run_task (struct life *life, const struct pto_call *call, struct pto_failure *fa
                    call->args.tensors[a].shapes[0]);
       at[a] = (uint64_t *) (uintptr_t) call->args.tensors[a].data;
     }
-  if (task->n_begun++ > 0)
+  if (task->n_begun++ > task->n_again)
     fail_seed ("task %u is run twice", number);
   if (sum_up (number, at) != task->sum)
     fail_seed ("task %u reads what it should not", number);
@@ -270,7 +313,7 @@ add_life (uint32_t child)
   if (++test.n_lives == LIVES_MAX)
     fail_seed ("it does not come to an end");
   total.lives++;
-  *life = (struct life){ .child = child };
+  *life = (struct life){ .child = child, .is_touched = test.profile.damages };
   test.current[child] = life;
   return life;
 }
@@ -419,8 +462,9 @@ __wrap_pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *st
 
   if (task->is_over)
     fail_seed ("task %u ends twice", (uint32_t) (task - test.tasks));
-  task->is_over = true;
-  if (!task->has_failed && !task->has_worked)
+  task->is_over = !task->is_again;
+  task->is_again = false;
+  if (task->is_over && !task->has_failed && !task->has_worked && !test.profile.damages)
     fail_seed ("task %u is said to have ended well", (uint32_t) (task - test.tasks));
   __real_pto_pool_note_writes (pool, station, slot);
 }
@@ -443,6 +487,34 @@ __wrap_pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
   __real_pto_pool_note_failure (pool, slot, kind, child);
 }
 
+void __real_pto_call_set_silent (const struct pto_call *call, bool silent);
+void __wrap_pto_call_set_silent (const struct pto_call *call, bool silent);
+void
+__wrap_pto_call_set_silent (const struct pto_call *call, bool silent)
+{
+  if ((atomic_load (&call->mailbox->silent) != 0) == silent)
+    fail_seed ("that nothing is heard, or something is, is said twice");
+  __real_pto_call_set_silent (call, silent);
+}
+
+bool __real_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
+                                 const struct pto_child *child);
+bool __wrap_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
+                                 const struct pto_child *child);
+bool
+__wrap_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
+                            const struct pto_child *child)
+{
+  struct task *task = task_of (slot);
+
+  task->is_again = __real_pto_pool_runs_again (pool, slot, child);
+  task->n_again += task->is_again;
+  total.again += task->is_again;
+  if (task->is_again)
+    task->has_worked = false;
+  return task->is_again;
+}
+
 void __real_pto_link_post (struct pto_exec *exec, struct pto_link *link,
                            const struct pto_letter *letter);
 void __wrap_pto_link_post (struct pto_exec *exec, struct pto_link *link,
@@ -450,9 +522,23 @@ void __wrap_pto_link_post (struct pto_exec *exec, struct pto_link *link,
 void
 __wrap_pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_letter *letter)
 {
-  if ((letter->request == PTO_REQUEST_TASK || letter->request == PTO_REQUEST_TASKS)
-      && pto_link_is_silent (link))
+  const struct ends_config *ends = &test.profile.ends;
+  bool is_task = letter->request == PTO_REQUEST_TASK || letter->request == PTO_REQUEST_TASKS;
+
+  if (is_task && pto_link_is_silent (link))
     fail_seed ("who is suspect is given a task");
+  for (uint32_t c = 0; is_task && c < test.profile.n_remotes; c++)
+    {
+      const struct life *life = test.current[c];
+
+      /* Two looks until it is asked, and two until that was too long ago. */
+      if (&test.own.children[c].link == link && life->frozen_at != 0
+          && world_now () - life->frozen_at > 2 * (ends->ping + ends->suspect) * MS)
+        fail_seed ("who was silent for long is given a task");
+      if (&test.own.children[c].link == link && !process_is_dead (life->process)
+          && link_has_hung_up (life->link, 5 * MS) && world_now () - life->thawed_at > 5 * MS)
+        fail_seed ("who speaks for nobody any more is given a task");
+    }
   __real_pto_link_post (exec, link, letter);
 }
 
@@ -489,19 +575,35 @@ patrol (void *data)
     }
 }
 
-/* Short of what makes anybody give up, or long beyond. */
+/* So much longer than the lease nobody is there any more: what is under way there has been given a
+ * moment to end. */
+#define GRACE (300 * (uint32_t) MS)
+
+/* Short of what makes anybody suspect, short of the lease, beyond it, or until both must have given
+ * up. Who has just stood still may not have been heard of since. */
 static void
 freeze (struct life *life)
 {
-  uint64_t lease = test.profile.ends.lease * MS;
-  bool is_long = world_chance (3);
+  uint32_t suspect = test.profile.ends.suspect * (uint32_t) MS;
+  uint32_t lease = test.profile.ends.lease * (uint32_t) MS;
+  uint64_t time[] = { 1 + world_random (suspect), suspect + world_random (lease / 3),
+                      lease / 2 + world_random (2 * lease), 3 * lease + GRACE };
+  uint32_t kind = world_random (G_N_ELEMENTS (time));
+  enum pto_life before = pto_child_life (&test.own.children[life->child]);
+  /* Begin and end have limits of their own. */
+  bool works = before == PTO_LIFE_IDLE || before == PTO_LIFE_BUSY;
 
-  if (is_long)
+  if (kind >= 2 || (life->thawed_at > 0 && world_now () - life->thawed_at < lease))
     life->is_touched = true;
   link_freeze (life->link, true);
-  world_sleep (is_long ? lease / 2 + world_random ((uint32_t) (2 * lease))
-                       : 1 + world_random ((uint32_t) (lease / 3)));
+  life->frozen_at = world_now ();
+  world_sleep (time[kind]);
+  if (kind == 3 && works && !test.closes
+      && !(process_is_dead (life->process) && process_is_dead (life->far_process)))
+    fail_seed ("somebody outlives the lease");
   link_freeze (life->link, false);
+  life->frozen_at = 0;
+  life->thawed_at = world_now ();
 }
 
 static void
@@ -583,7 +685,18 @@ make_task (struct task *task)
           arg->n = 1 + world_random (MIN (2 * arg->n, BOARD - arg->first));
         }
     }
-  task->takes = world_chance (12) ? world_random ((uint32_t) (15 * MS)) : world_random (200000);
+  if (test.profile.large && world_chance (3))
+    {
+      struct arg *arg = &task->args[0];
+
+      arg->first = BOARD + (world_chance (2) ? 0 : world_random (LARGE / 4));
+      arg->n = LARGE - (world_chance (2) ? LARGE / 4 : world_random (LARGE / 2))
+               - (arg->first - BOARD);
+    }
+  if (test.profile.idles && world_chance (24))
+    task->takes = world_random ((uint32_t) (300 * MS));
+  else
+    task->takes = world_chance (12) ? world_random ((uint32_t) (15 * MS)) : world_random (200000);
   if (test.profile.fails > 0 && world_chance (test.profile.fails))
     task->plan = PLAN_FAIL;
   else if (test.profile.crashes && world_chance (24))
@@ -618,6 +731,7 @@ submit (void)
   to->name = "task";
   to->n_members = 1;
   to->n_tensors = task->n_args;
+  to->idempotent = world_chance (2);
   to->kind = PTO_CHILD_SUB;
   to->config_bytes = offsetof (struct pto_call_config, output_prefix) + 1;
   member = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
@@ -703,7 +817,7 @@ check_task (uint32_t number)
     }
   if (!task->has_failed)
     {
-      if (task->n_begun != 1 || !task->has_worked)
+      if ((task->n_begun == 0 || !task->has_worked) && !test.profile.damages)
         fail_seed ("task %u ended well without having been run", number);
       return;
     }
@@ -711,7 +825,7 @@ check_task (uint32_t number)
   switch (task->kind)
     {
     case PTO_FAILURE_ANSWERED:
-      if (task->plan != PLAN_FAIL && !test.is_cancelled)
+      if (task->plan != PLAN_FAIL && !test.is_cancelled && !test.profile.damages)
         fail_seed ("task %u fails, and was not to", number);
       break;
     case PTO_FAILURE_LOST:
@@ -730,9 +844,10 @@ check_task (uint32_t number)
 static void
 check_board (void)
 {
-  static uint32_t last[BOARD];
+  static uint32_t last[BOARD + LARGE];
+  uint32_t n = test.profile.large ? BOARD + LARGE : BOARD;
 
-  memset (last, 0xff, sizeof last);
+  memset (last, 0xff, n * sizeof last[0]);
   for (uint32_t number = test.first_of_run; number < test.n_tasks; number++)
     {
       const struct task *task = &test.tasks[number];
@@ -741,7 +856,7 @@ check_board (void)
         for (uint32_t i = 0; task->args[a].use != USE_READ && i < task->args[a].n; i++)
           last[task->args[a].first + i] = number;
     }
-  for (uint32_t i = 0; i < BOARD; i++)
+  for (uint32_t i = 0; i < n; i++)
     {
       const struct task *task = last[i] != UINT32_MAX ? &test.tasks[last[i]] : NULL;
 
@@ -766,7 +881,7 @@ run (void)
   test.n_failed = 0;
   test.is_cancelled = false;
   /* The program writes its arrays between two runs, and nobody is told. */
-  for (uint32_t i = 0; i < BOARD; i++)
+  for (uint32_t i = 0; i < (test.profile.large ? BOARD + LARGE : BOARD); i++)
     model[i] = board[i] = world_chance (3) ? world_random (1000000) : board[i];
   pto_pool_begin_lost (test.own.pool);
   pto_pool_begin_run (test.own.pool);
@@ -777,6 +892,9 @@ run (void)
       submit ();
       while (world_chance (3))
         wait_a_moment (world_random (400000));
+      if (test.profile.idles && world_chance (12))
+        for (uint32_t ms = world_random (500); ms > 0; ms--)
+          wait_a_moment (MS);
       if (i == cancel_at)
         {
           total.cancelled++;
@@ -793,11 +911,12 @@ run (void)
     fail_seed ("the run comes to %d: %s", (int) status, report.message);
   for (uint32_t number = test.first_of_run; number < test.n_tasks; number++)
     check_task (number);
-  check_board ();
+  if (!test.profile.damages)
+    check_board ();
   if (!test.is_cancelled && first->roots != test.n_failed)
     fail_seed ("%" G_GUINT64_FORMAT " tasks are said to have failed, not %" G_GUINT64_FORMAT,
                first->roots, test.n_failed);
-  if (first->kind == PTO_FAILURE_ANSWERED && first->roots > 0
+  if (first->kind == PTO_FAILURE_ANSWERED && first->roots > 0 && !test.profile.damages
       && !g_str_has_prefix (first->failure.text, "planned "))
     fail_seed ("the first failure is \"%s\"", first->failure.text);
 }
@@ -826,6 +945,15 @@ choose_profile (void)
   profile->kills = kind == 4 || kind >= 5;
   profile->crashes = kind == 7;
   profile->faults = kind == 0 ? 0 : 1 + world_random (5);
+  profile->retries = world_random (3);
+  profile->idles = world_chance (6);
+  profile->damages = kind != 0 && world_chance (8);
+  if (world_chance (64))
+    {
+      profile->large = true;
+      profile->ends.arena += 4 * 2 * LARGE * sizeof board[0];
+      profile->link.capacity += 256 << 10;
+    }
 }
 
 static void
@@ -852,6 +980,8 @@ start (void)
     wait_a_moment (100 * US);
   g_assert_null (pto_pool_start_failed (test.own.pool));
   test.calms = false;
+  if (test.profile.damages)
+    world_damage (20 + world_random (200));
   spawn ("harm", harm, NULL);
 }
 
@@ -863,6 +993,7 @@ close_children (void)
 
   memset (control->targets, 0xff, sizeof control->targets);
   control->last = true;
+  test.closes = true;
   test.is_cancelled = true;
   pto_pool_control (test.own.pool, control);
   while (is_left || pto_word_get (&control->done) == 0)
@@ -888,7 +1019,7 @@ play (uint32_t seed)
   };
 
   memset (&test, 0, sizeof test);
-  memset (board, 0, sizeof board);
+  memset (board, 0, BOARD * sizeof board[0]);
   test.seed = seed;
   world_begin (seed);
   choose_profile ();
@@ -899,6 +1030,7 @@ play (uint32_t seed)
   pto_map_set_hazards (test.own.engine->map, test.own.engine->config.hazards);
   test.writes = pto_writes_new ();
   config.writes = test.writes;
+  config.retries = test.profile.retries;
   for (uint32_t c = 0; c < test.own.n_children; c++)
     {
       test.own.children[c].far = c < test.profile.n_remotes;
@@ -912,6 +1044,7 @@ play (uint32_t seed)
     run ();
   test.calms = world_chance (2);
   close_children ();
+  world_damage (0);
   test.calms = test.stops = true;
   pto_pool_stop (test.own.pool);
   pto_scheduler_stop (test.own.scheduler);
@@ -951,10 +1084,11 @@ play_all (bool is_quiet)
   ends_end ();
   g_test_message ("%" G_GUINT64_FORMAT " tasks, of which %" G_GUINT64_FORMAT
                   " failed, %" G_GUINT64_FORMAT " of them lost, %" G_GUINT64_FORMAT
-                  " never run; %" G_GUINT64_FORMAT " lives, %" G_GUINT64_FORMAT
-                  " faults, %" G_GUINT64_FORMAT " cancelled runs, %" G_GUINT64_FORMAT " silences",
-                  total.tasks, total.failed, total.lost, total.never, total.lives, total.faults,
-                  total.cancelled, total.silences);
+                  " were run once more, %" G_GUINT64_FORMAT " never run; %" G_GUINT64_FORMAT
+                  " lives, %" G_GUINT64_FORMAT " faults, %" G_GUINT64_FORMAT
+                  " cancelled runs, %" G_GUINT64_FORMAT " silences",
+                  total.tasks, total.failed, total.lost, total.again, total.never, total.lives,
+                  total.faults, total.cancelled, total.silences);
 }
 
 #ifdef __SANITIZE_ADDRESS__
