@@ -211,6 +211,20 @@ get_part (PtoRemoteChild *self)
   return self->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
 }
 
+/* Of a task that is not sent yet: they are as good as they were, and may be dropped. */
+static void
+put_blocks_back (PtoRemoteChild *self, GArray *pieces)
+{
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      Piece *piece = &g_array_index (pieces, Piece, i);
+
+      if (piece->block != NULL)
+        pto_remote_directory_let_go (self->directory, piece->block);
+      piece->block = NULL;
+    }
+}
+
 gboolean
 pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
                       guint64 offset, gconstpointer data, guint64 bytes, GError **error)
@@ -733,7 +747,9 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   return FALSE;
 }
 
-/* In messages of a size, until those that follow are recalled. */
+/* In messages of a size, until those that follow are recalled. The first of the next message holds
+ * no blocks meanwhile: one that is new is begun with the message before it, and is not there when
+ * that is refused. */
 static void
 run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
 {
@@ -749,14 +765,14 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
       bytes = count_travelling (&tasks[i], &missing);
       if (i > first && travelling + bytes > PTO_REMOTE_INLINE_BYTES)
         {
+          put_blocks_back (self, tasks[i].pieces);
           if (run_together (self, call, &tasks[first], i - first, &tasks[i], FALSE, busy)
               < i - first)
-            {
-              forget_pieces (self, tasks[i].pieces, TRUE);
-              return;
-            }
+            return;
           first = i;
           travelling = 0;
+          use_blocks (self, tasks[i].pieces);
+          bytes = count_travelling (&tasks[i], &missing);
         }
       travelling += bytes;
     }

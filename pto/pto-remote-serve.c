@@ -222,7 +222,7 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
     return;
   g_set_error (&error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
                _ ("nothing was heard of the parent of %s for %" PRIu64 " ms (remote-lease)"),
-               session->worker != NULL ? session->worker->path : "?", ms);
+               session->worker->path, ms);
   end_process (session, error);
   /* It was closed, by somebody who does not hang up. */
   _exit (EX_OK);
@@ -583,10 +583,13 @@ pto_remote_serve (GError **error)
       session_free (session);
       return FALSE;
     }
-  /* Who speaks another protocol has none. */
-  config.lease_ms = session->worker != NULL
-                        ? (guint) session->worker->params.values[PTO_PARAMETER_REMOTE_LEASE]
-                        : HELLO_MS;
+  /* Who speaks another protocol was told so, and has none. */
+  if (session->worker == NULL)
+    {
+      session_free (session);
+      return TRUE;
+    }
+  config.lease_ms = (guint) session->worker->params.values[PTO_PARAMETER_REMOTE_LEASE];
   health = pto_remote_health_new (session->stream, &config);
   pto_remote_health_begin_to_tell (health);
   reader = g_thread_new ("pto-remote", read_calls, session);
