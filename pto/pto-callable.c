@@ -152,7 +152,7 @@ pto_callable_class_init (PtoCallableClass *klass)
   properties[PROP_PATH]
       = g_param_spec_string ("path", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
   /**
-   * PtoCallable:idempotent: (getter is_idempotent) (setter set_idempotent)
+   * PtoCallable:idempotent: (getter get_idempotent) (setter set_idempotent)
    *
    * Does it do no harm to run a task of it more than once?
    *
@@ -335,7 +335,7 @@ pto_callable_set_name (PtoCallable *callable, const char *name)
 }
 
 /**
- * pto_callable_is_idempotent:
+ * pto_callable_get_idempotent:
  * @callable: a callable
  *
  * Asks whether it was said that to run a task of it more than once does no harm.
@@ -347,7 +347,7 @@ pto_callable_set_name (PtoCallable *callable, const char *name)
  * Since: 0.1
  */
 gboolean
-pto_callable_is_idempotent (PtoCallable *callable)
+pto_callable_get_idempotent (PtoCallable *callable)
 {
   g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
 

@@ -40,7 +40,7 @@ const char *pto_callable_get_name (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
 void pto_callable_set_name (PtoCallable *callable, const char *name);
 PTO_AVAILABLE_IN_0_1
-gboolean pto_callable_is_idempotent (PtoCallable *callable);
+gboolean pto_callable_get_idempotent (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
 void pto_callable_set_idempotent (PtoCallable *callable, gboolean idempotent);
 PTO_AVAILABLE_IN_0_1

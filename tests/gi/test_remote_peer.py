@@ -17,10 +17,10 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402, F401, it says which library is meant
 
 import tap  # noqa: E402
+from remote_protocol import PROTOCOL  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
 READ, WRITE = 1, 2
-PROTOCOL = 7
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
 

@@ -22,6 +22,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_protocol import PROTOCOL  # noqa: E402
 
 try:
     import numpy as np
@@ -204,7 +205,7 @@ class Listening(unittest.TestCase):
                  ("Put", "(utay)", (0, 0, b"12345678")), ("Get", "(utt)", (0, 0, 8)), ("Has", "(aay)", ([b"1" * 32],))]
         for _ in range(40):
             data = bytearray()
-            for serial, (method, kind, values) in enumerate([("Hello", "(ussa{sv})", (1, "s", "L4/0/L3/5", {}))]
+            for serial, (method, kind, values) in enumerate([("Hello", "(ussa{sv})", (PROTOCOL, "s", "L4/0/L3/5", {}))]
                                                             + dice.choices(kinds, k=50), 1):
                 message = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", method)
                 message.set_serial(serial)
@@ -321,7 +322,7 @@ class Tls(Listening):
     def hello(self, ours):
         message = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", "Hello")
         message.set_serial(1)
-        message.set_body(GLib.Variant("(ussa{sv})", (1, "a session", "L4/0/L3/5", {})))
+        message.set_body(GLib.Variant("(ussa{sv})", (PROTOCOL, "a session", "L4/0/L3/5", {})))
         ours.sendall(bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE)))
         head = b""
         while len(head) < 16:
@@ -496,7 +497,7 @@ class Tls(Listening):
             if dice.random() < 0.7:
                 hello = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", "Hello")
                 hello.set_serial(1)
-                hello.set_body(GLib.Variant("(ussa{sv})", (1, "a session", "L4/0/L3/5", {})))
+                hello.set_body(GLib.Variant("(ussa{sv})", (PROTOCOL, "a session", "L4/0/L3/5", {})))
                 sent.append(bytes(hello.to_blob(Gio.DBusCapabilityFlags.NONE)))
             for serial in range(2, 2 + dice.randrange(30)):
                 method, signature = dice.choice(list(right.items()))

@@ -151,7 +151,7 @@ class Retries(unittest.TestCase):
 
     def test_property(self):
         made = Pto.Callable.function(double)
-        self.assertFalse(made.is_idempotent())
+        self.assertFalse(made.get_idempotent())
         said = []
         made.connect("notify::idempotent", lambda *_: said.append(made.props.idempotent))
         made.props.idempotent = True
