@@ -328,7 +328,7 @@ serve (const struct pto_rank_request *request)
     {
       MPI_Error_string (status, text, &length);
       answer.failed = 1;
-      snprintf (answer.text, sizeof answer.text, "%s", text);
+      snprintf (answer.text, sizeof answer.text, "%.*s", (int) sizeof answer.text - 1, text);
     }
   say (&answer, sizeof answer);
 }
