@@ -75,7 +75,7 @@ typedef struct
 typedef struct
 {
   guint64 began, ended; /* ns from when the message was begun with */
-  guint32 status; /* 0, or what follows says what went wrong */
+  guint32 status;       /* 0, or what follows says what went wrong */
   gint32 code;
   guint32 domain_bytes, text_bytes, detail_bytes;
   guint32 has_written; /* 0: they are too many, and are fetched */
