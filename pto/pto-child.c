@@ -35,8 +35,9 @@ typedef struct
   gboolean committed;            /* all who were asked have it; before that no task of it runs */
 } Target;
 
-/* So many are remembered that are not there any more, or have not come to be. */
-#define TOMBSTONES_MAX 1024u
+/* So many are remembered that are not there any more, or have not come to be: a task that comes too
+ * late comes soon. */
+#define TOMBSTONES_MAX 64u
 
 /* What was to be run here, and is not. */
 typedef struct
