@@ -657,6 +657,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   PtoRemoteBatch batch = { .n = n, .kept = G_MAXUINT };
   Moment sent = get_moment ();
   gboolean is_full;
+  guint n_kept;
 
   for (guint i = 0; i < n; i++)
     batch.numbers[i] = tasks[i].number;
@@ -678,7 +679,9 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   for (guint i = 0; i < n; i++)
     forget_pieces (self, tasks[i].pieces, is_full);
   pto_remote_directory_drop_all (self->directory);
-  for (guint i = 0; i < n; i++)
+  /* What was recalled before it was refused is for others, as it was promised. */
+  n_kept = MIN (n, batch.kept);
+  for (guint i = 0; i < n_kept; i++)
     if (again || !is_full)
       fail_task (&tasks[i], g_error_copy (refused));
     else
@@ -686,7 +689,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
         use_blocks (self, tasks[i].pieces);
         run_together (self, call, &tasks[i], 1, NULL, n == 1, busy);
       }
-  return n;
+  return batch.kept == n && more != NULL ? 0 : n_kept;
 }
 
 /* What stays there is not here to be sent: it has to be there. */
@@ -747,10 +750,10 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   return FALSE;
 }
 
-/* In messages of a size, until those that follow are recalled. The first of the next message holds
- * no blocks meanwhile: one that is new is begun with the message before it, and is not there when
- * that is refused. */
-static void
+/* In messages of a size, until those that follow are recalled: then FALSE. The first of the next
+ * message holds no blocks meanwhile: one that is new is begun with the message before it, and is
+ * not there when that is refused. */
+static gboolean
 run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
 {
   guint first = 0;
@@ -768,7 +771,7 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
           put_blocks_back (self, tasks[i].pieces);
           if (run_together (self, call, &tasks[first], i - first, &tasks[i], FALSE, busy)
               < i - first)
-            return;
+            return FALSE;
           first = i;
           travelling = 0;
           use_blocks (self, tasks[i].pieces);
@@ -776,8 +779,8 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
         }
       travelling += bytes;
     }
-  if (n > first)
-    run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy);
+  return n == first
+         || run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy) == n - first;
 }
 
 /* Of ranks of a job: it is told which life of the job it is of. What does not come to its end
@@ -815,6 +818,23 @@ is_collective (PtoRemoteChild *self, const struct pto_call *call)
 {
   return self->worker->remote->job != NULL && call->args.scalar_count > 0
          && g_hash_table_contains (self->collectives, call->digest);
+}
+
+/* A member of a group of several comes alone; that of a job of one rank may not, and goes alone. */
+static void
+run_sent (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+{
+  guint first = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (is_collective (self, &tasks[i].call))
+      {
+        if (!run_all (self, call, &tasks[first], i - first, busy))
+          return;
+        run_collective (self, call, &tasks[i], busy);
+        first = i + 1;
+      }
+  run_all (self, call, &tasks[first], n - first, busy);
 }
 
 /* One request may bring several: they do not depend on each other. */
@@ -861,11 +881,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
         }
       g_array_append_val (sent, *task);
     }
-  /* A member of a group comes alone. */
-  if (sent->len == 1 && is_collective (self, &g_array_index (sent, Task, 0).call))
-    run_collective (self, call, &g_array_index (sent, Task, 0), &busy);
-  else
-    run_all (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
+  run_sent (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
   for (guint i = 0; i < sent->len; i++)
     {
       const Task *task = &g_array_index (sent, Task, i);

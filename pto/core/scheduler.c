@@ -1099,9 +1099,11 @@ pto_scheduler_give_back (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   struct pto_scheduler *scheduler = endpoint->scheduler;
 
+  /* Who watches was told of one in the line when it came first. */
   if (slot->queue == PTO_QUEUE_LINE)
-    slot->parts->next = 0;
-  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+    pto_place_enter_anew (scheduler->engine, slot);
+  else
+    pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
   pto_engine_wake (scheduler->engine, scheduler->config.index);
 }
 

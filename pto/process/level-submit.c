@@ -208,7 +208,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->config_bytes = pto_wire_config_copy (&copy->config, &task->config);
   copy->members = NULL;
   copy->stays = NULL;
-  copy->failed = copy->lost = copy->anew = false;
+  copy->failed = copy->lost = copy->anew = copy->told = false;
   copy->n_lost = 0;
   copy->n_ended = 0;
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);

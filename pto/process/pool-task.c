@@ -216,6 +216,19 @@ write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *s
   return parcel->bytes;
 }
 
+/* Whoever watches is told once, however often it is given back or run again. Of those that stand in
+ * the line that was done there. */
+static void
+tell_begin (const struct pto_pool *pool, const struct pto_slot *slot)
+{
+  struct pto_level_task *task = pto_pool_task (slot);
+
+  if (slot->queue == PTO_QUEUE_LINE || task->told)
+    return;
+  task->told = true;
+  pto_observe_begin (pool->engine, slot);
+}
+
 void
 pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32_t max,
                       struct pto_letter *letter)
@@ -232,6 +245,8 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
                 != NULL)
     {
       station->others[station->n_others++] = slot;
+      if (pool->record != 0)
+        tell_begin (pool, slot);
       bytes += write_parcel (pool, body + bytes, slot);
     }
   if (station->n_others == 0)
@@ -284,9 +299,7 @@ record_dispatch (struct pto_pool *pool, const struct pto_station *station,
 void
 pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
 {
-  if (station->endpoint.running->queue != PTO_QUEUE_LINE
-      && pto_pool_task (station->endpoint.running)->n_lost == 0)
-    pto_observe_begin (pool->engine, station->endpoint.running);
+  tell_begin (pool, station->endpoint.running);
   station->posted = pto_engine_stamp (pool->engine);
   record_dispatch (pool, station, station->endpoint.running);
 }

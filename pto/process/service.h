@@ -153,6 +153,7 @@ struct pto_level_task
   bool failed;           /* the pool's: by itself, one of its members has. W, R: carrier */
   bool lost;             /* likewise: one was, and when all have ended it is run once more */
   bool anew;             /* likewise: now they have */
+  bool told;             /* likewise: whoever watches the run knows that it begins */
   bool idempotent;       /* to run it once more does no harm */
   uint16_t n_lost;       /* likewise: so often it was lost, and not over with that ... */
   uint32_t n_ended;      /* ... and so many members have ended since */

@@ -940,6 +940,16 @@ choose_profile (void)
               .capacity = 8192 + world_random (60000),
               .cut_after = UINT64_MAX },
   };
+  /* Messages that come late, many at once, where there is hardly room for a task: what was recalled
+   * may be refused. */
+  if (kind == 0 && world_chance (2))
+    {
+      profile->n_remotes = 2;
+      profile->ends = (struct ends_config){
+        .ping = 100, .suspect = 300, .lease = 1200, .arena = (6 + world_random (3)) * PAGE
+      };
+      profile->link.jitter = (uint32_t) (40 * MS);
+    }
   profile->cuts = kind == 1 || kind >= 5;
   profile->freezes = kind == 2 || kind == 3 || kind >= 6;
   profile->kills = kind == 4 || kind >= 5;

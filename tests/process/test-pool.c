@@ -8,6 +8,8 @@
 #include "level-test.h"
 #include "pool-test.h"
 
+#include "../../pto/core/watch.h"
+
 #include "../../pto/core/progress.h"
 #include "../../pto/core/run.h"
 
@@ -1897,6 +1899,80 @@ test_together_recorded (void)
   bench_free (bench);
 }
 
+/* Whoever watches a run is told of each task once before its first part begins, and once when it is
+ * over: also of those that go together, of what is given back, and of what is run again. */
+static uint32_t n_begins[32], n_ends[32];
+
+static void
+watch_submitted (struct pto_watch *watch, const struct pto_watched *task)
+{
+}
+
+static void
+watch_begins (struct pto_watch *watch, pto_task_id task)
+{
+  n_begins[PTO_TASK_LOCAL (task)]++;
+}
+
+static void
+watch_ended (struct pto_watch *watch, pto_task_id task, bool failed)
+{
+  n_ends[PTO_TASK_LOCAL (task)]++;
+}
+
+static void
+test_together_watched (void)
+{
+  struct bench *bench = bench_known (1000);
+  struct pto_trace *trace = pto_trace_new (CHILDREN + 2, 256);
+  struct pto_watch watch = { watch_submitted, watch_begins, watch_ended };
+  struct pto_trace_buffer *scheduler = &trace->buffers[CHILDREN];
+  bool wrong = false;
+
+  for (uint32_t i = 0; i <= CHILDREN; i++)
+    trace->buffers[i].level = PTO_TRACE_LEVEL_FULL;
+  end_run (bench, 3, 0);
+  pto_pool_record (bench->own.pool, scheduler, trace->buffers, 9);
+  bench->own.scheduler->trace = scheduler;
+  bench->own.engine->watch = &watch;
+  memset (n_begins, 0, sizeof n_begins);
+  memset (n_ends, 0, sizeof n_ends);
+  begin_run (bench);
+  /* Any: 0 to 3 one each, 4 to 15 in the queue. */
+  for (uint64_t i = 0; i < CHILDREN + 12; i++)
+    submit_to (bench, i, ANY);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 4, 3);
+  keep (bench, 0, 1);
+  for (uint32_t rounds = 0; rounds < 20; rounds++)
+    for (uint32_t c = 0; c < CHILDREN; c++)
+      if (request_of (bench, c) != 0)
+        answer_tasks (bench, c, 0, 1000);
+  /* Named ones. */
+  for (uint64_t i = CHILDREN + 12; i < CHILDREN + 18; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  keep (bench, 0, 2);
+  for (uint32_t rounds = 0; rounds < 20; rounds++)
+    if (request_of (bench, 0) != 0)
+      answer_tasks (bench, 0, 0, 1000);
+  for (uint32_t i = 0; i < CHILDREN + 18; i++)
+    {
+      if (n_begins[i] != 1 || n_ends[i] != 1)
+        {
+          g_printerr ("task %u: begins %u, ends %u\n", i, n_begins[i], n_ends[i]);
+          wrong = true;
+        }
+    }
+  g_assert_false (wrong);
+  pto_pool_record (bench->own.pool, NULL, NULL, 0);
+  bench->own.engine->watch = NULL;
+  bench->own.scheduler->trace = NULL;
+  end_run (bench, CHILDREN + 18, 0);
+  pto_trace_free (trace);
+  bench_free (bench);
+}
+
 /* The task that it has goes on, and its answer counts; the next one waits. */
 static void
 test_suspect_busy (void)
@@ -2091,6 +2167,7 @@ add_tests (void)
   g_test_add_func ("/pto/pool/together-long", test_together_long);
   g_test_add_func ("/pto/pool/together-not", test_together_not);
   g_test_add_func ("/pto/pool/together-recorded", test_together_recorded);
+  g_test_add_func ("/pto/pool/together-watched", test_together_watched);
   g_test_add_func ("/pto/pool/together-returned", test_together_returned);
   g_test_add_func ("/pto/pool/together-returned-late", test_together_returned_late);
   g_test_add_func ("/pto/pool/cancel", test_cancel);
