@@ -8,6 +8,7 @@
 
 #include "pto-element-private.h"
 #include "pto-error-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-tensor-private.h"
 #include "pto-text-private.h"
 #include "pto-worker-private.h"
@@ -69,6 +70,14 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                            pto_tensor_get_refusal (tensor));
+      return FALSE;
+    }
+  if (pto_remote_range_has (pto_tensor_get_address (tensor)))
+    {
+      g_set_error_literal (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("the tensor is memory of a remote worker, which nobody sees here: let "
+             "a task of that worker copy it into a buffer"));
       return FALSE;
     }
   if (n_index != n_dims)

@@ -164,6 +164,18 @@ program={REMOTE}
             self.run_all(host, remote_steps.which)
         self.assertEqual(caught.exception.code, Pto.Error.WORKER_LOST)
 
+    def test_places(self):
+        """One that is not there is an error, and not a word of GLib's."""
+        path = os.path.join(self.directory, "places.ini")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("[worker one]\n")
+        cluster = Pto.ClusterFile.new(path)
+        for told in cluster.dup_name, cluster.dup_address, cluster.dup_command:
+            for place in 1, 9:
+                with self.assertRaises(IndexError):
+                    told(place)
+        self.assertEqual(cluster.dup_name(0), "one")
+
     def test_not_up(self):
         with open(self.file, "w") as file:
             file.write("[worker here]\nlisten=unix:here\n")

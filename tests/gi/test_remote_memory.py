@@ -333,6 +333,11 @@ class Memory(unittest.TestCase):
         with self.assertRaises(GLib.Error) as raised:
             chip.run(chip.register(Pto.Callable.chip(os.path.join(os.environ["PTO_TEST_EXAMPLES"], "data-parallel", "gradient"))), *[over(x, 4)] * 4)
         self.assertIn("argument 0 is memory of a remote worker, which is for tasks of that worker, not for chips here", raised.exception.message)
+        # An orchestration function is given it, and its elements are there, not here.
+        for look in lambda orch, it: orch.get_element(it, [0]), lambda orch, it: orch.set_element(it, [0], value=1):
+            with self.assertRaises(GLib.Error) as raised:
+                chip.run(look, over(x, 4))
+            self.assertIn("the tensor is memory of a remote worker, which nobody sees here", raised.exception.message)
         chip.close()
 
     def test_an_id_that_was_given(self):

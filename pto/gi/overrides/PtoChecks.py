@@ -266,4 +266,6 @@ def complete():
     _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
         _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
+    for name in ("dup_name", "dup_address", "dup_command"):
+        _bounded(Pto.ClusterFile, name, Pto.ClusterFile.get_n_places)
     return functions

@@ -104,7 +104,9 @@ function takeLevel(where, name, allowed, order) {
             return original.call(this, handle, isGroup ? members(name, args, []) : taskArgs(name, [args]), ...rest);
         }
         const options = takeOptions(name, given, allowed);
-        const {after = [], ...others} = options;
+        const {after = [], ...others} = options, {worker = null} = others;
+        if (worker !== null && !(Number.isInteger(worker) && Math.abs(worker) < 2 ** 31))
+            throw new TypeError(_('%s: worker: %s is not the id of a worker, a whole number', name, shown(worker)));
         const args = isGroup ? members(name, given[0], after) : taskArgs(name, given, {after});
         original.call(this, handle, args, ...order.map(([field, otherwise]) => others[field] ?? otherwise));
         return new Task(this.get_last_task());
