@@ -19,6 +19,9 @@
 
 #include <string.h>
 
+/* So often who waits for another thread that registers looks for what is his to do. */
+#define LOOK_MS 10
+
 /* A callable that children have. */
 typedef struct
 {
@@ -291,15 +294,30 @@ drop_known (LevelMachine *self, Known *known)
   g_hash_table_remove (self->known, known->registration->digest);
 }
 
-/* With the lock. Another thread may be telling: only until the cancellable is cancelled. */
+/* With the lock. Another thread may be telling: only as long as this is wanted. Whoever it tells
+ * may be lost, and be for the caller to begin again. */
 static Known *
-find_known (LevelMachine *self, const guint8 *digest, GCancellable *cancellable)
+find_known (LevelMachine *self, const guint8 *digest, const Adding *adding)
 {
   Known *known;
 
   while ((known = g_hash_table_lookup (self->known, digest)) != NULL && known->telling
-         && !g_cancellable_is_cancelled (cancellable))
-    g_cond_wait (&self->changed, &self->parent.lock);
+         && !(adding != NULL && is_unwanted ((void *) adding)))
+    {
+      struct pto_level *level = self->level;
+
+      if (level != NULL)
+        {
+          self->users++;
+          g_mutex_unlock (&self->parent.lock);
+          pto_level_begin_lost (level);
+          g_mutex_lock (&self->parent.lock);
+          if (--self->users == 0)
+            g_cond_broadcast (&self->changed);
+        }
+      g_cond_wait_until (&self->changed, &self->parent.lock,
+                         g_get_monotonic_time () + LOOK_MS * G_TIME_SPAN_MILLISECOND);
+    }
   return known;
 }
 
@@ -456,8 +474,12 @@ add (gpointer data)
   if (adding->cancellable != NULL)
     handler = g_cancellable_connect (adding->cancellable, G_CALLBACK (wake_waiters), self, NULL);
   g_mutex_lock (&self->parent.lock);
-  known = find_known (self, registration->digest, adding->cancellable);
-  if (!pto_error_set_if_cancelled (adding->cancellable, &adding->error))
+  known = find_known (self, registration->digest, adding);
+  if (!pto_error_set_if_cancelled (adding->cancellable, &adding->error) && known != NULL
+      && known->telling)
+    g_set_error_literal (&adding->error, G_IO_ERROR, G_IO_ERROR_CANCELLED,
+                         _ ("the registration was cancelled"));
+  if (adding->error == NULL)
     {
       if (self->names->len <= registration->index)
         g_ptr_array_set_size (self->names, (int) registration->index + 1);

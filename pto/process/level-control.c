@@ -14,9 +14,8 @@
 
 #define SPIN_NS 20000u
 
-/* Begins children again where nobody else does: the caller runs, or no run is under way. */
-static void
-begin_lost_here (struct pto_level *level)
+void
+pto_level_begin_lost (struct pto_level *level)
 {
   if (!pto_pool_has_lost (level->pool))
     return;
@@ -38,7 +37,7 @@ await (struct pto_level *level, struct pto_control *control, bool (*cancelled) (
 {
   while (pto_word_get (&control->done) == 0)
     {
-      begin_lost_here (level);
+      pto_level_begin_lost (level);
       if (cancelled != NULL && cancelled (data))
         {
           pto_store_release (&control->cancel, 1);
@@ -58,7 +57,7 @@ await_life (struct pto_level *level, const struct pto_child *child, uint32_t lif
 {
   while (!pto_child_has_started_since (child, life) && !pto_child_is_gone (child))
     {
-      begin_lost_here (level);
+      pto_level_begin_lost (level);
       if (cancelled != NULL && cancelled (data))
         return false;
       /* Whose turn it is to begin children may change without a word: a run ends. */
