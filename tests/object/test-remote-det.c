@@ -941,10 +941,11 @@ choose_profile (void)
               .cut_after = UINT64_MAX },
   };
   /* Messages that come late, many at once, where there is hardly room for a task: what was recalled
-   * may be refused. */
+   * may be refused. Who does not hear of a cancel in time is killed, which is another kind. */
   if (kind == 0 && world_chance (2))
     {
       profile->n_remotes = 2;
+      profile->cancels = false;
       profile->ends = (struct ends_config){
         .ping = 100, .suspect = 300, .lease = 1200, .arena = (6 + world_random (3)) * PAGE
       };
