@@ -154,8 +154,8 @@ enum pto_status pto_level_renew (struct pto_level *level, const struct pto_level
                                  struct pto_report *report);
 /* Tasks of the run that are done, and signs of life of children: grows as long as it gets on. */
 uint64_t pto_level_progress (const struct pto_level *level);
-/* Children are begun again where nobody else does that: the caller runs, or no run is under way. For
- * who waits for another thread that waits for such a child. Any thread. */
+/* Children are begun again where nobody else does that: the caller runs, or no run is under way.
+ * For who waits for another thread that waits for such a child. Any thread. */
 void pto_level_begin_lost (struct pto_level *level);
 /* Is that child, by its index, gone for good? A hint: it may be so just after that. */
 bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
