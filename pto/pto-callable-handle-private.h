@@ -14,5 +14,7 @@ PtoCallableHandle *pto_callable_handle_new (guint64 owner, PtoCallable *callable
 guint64 pto_callable_handle_get_owner (const PtoCallableHandle *handle);
 /* The digest's 32 bytes. */
 const guint8 *pto_callable_handle_peek (const PtoCallableHandle *handle);
+/* Is it for remote workers and nobody else? Any thread. */
+void pto_callable_handle_set_remote (PtoCallableHandle *handle, gboolean is_remote);
 
 G_END_DECLS

@@ -31,6 +31,7 @@ struct _PtoCallableHandle
   PtoCallable *callable;
   guint8 digest[PTO_DIGEST_SIZE];
   char text[2 * PTO_DIGEST_SIZE + 1];
+  gint is_remote; /* atomic */
 };
 
 G_DEFINE_BOXED_TYPE (PtoCallableHandle, pto_callable_handle, pto_callable_handle_ref,
@@ -59,6 +60,12 @@ const guint8 *
 pto_callable_handle_peek (const PtoCallableHandle *handle)
 {
   return handle->digest;
+}
+
+void
+pto_callable_handle_set_remote (PtoCallableHandle *handle, gboolean is_remote)
+{
+  g_atomic_int_set (&handle->is_remote, is_remote);
 }
 
 /**
@@ -174,7 +181,9 @@ pto_callable_handle_dup_digest_bytes (PtoCallableHandle *handle)
  *
  * Source: seed 001 section 2. Thread safety: any thread.
  *
- * Returns: %PTO_TARGET_LOCAL_CHIP for what chips run, %PTO_TARGET_LOCAL_PYTHON for functions
+ * Returns: %PTO_TARGET_LOCAL_CHIP for what chips run, %PTO_TARGET_REMOTE_TASK_DISPATCHER for what
+ * was registered on remote workers only ([method@Pto.Worker.register_on]), %PTO_TARGET_LOCAL_PYTHON
+ *   for all other functions
  *
  * Since: 0.1
  */
@@ -186,8 +195,10 @@ pto_callable_handle_get_target_namespace (PtoCallableHandle *handle)
   g_return_val_if_fail (handle != NULL, PTO_TARGET_LOCAL_CHIP);
 
   kind = pto_callable_get_kind (handle->callable);
-  return kind == PTO_CALLABLE_KERNEL || kind == PTO_CALLABLE_CHIP ? PTO_TARGET_LOCAL_CHIP
-                                                                  : PTO_TARGET_LOCAL_PYTHON;
+  if (kind == PTO_CALLABLE_KERNEL || kind == PTO_CALLABLE_CHIP)
+    return PTO_TARGET_LOCAL_CHIP;
+  return g_atomic_int_get (&handle->is_remote) ? PTO_TARGET_REMOTE_TASK_DISPATCHER
+                                               : PTO_TARGET_LOCAL_PYTHON;
 }
 
 /**

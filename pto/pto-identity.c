@@ -940,12 +940,6 @@ pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor, GByte
       set_malformed (error, _ ("it does not begin with its mark"));
       return NULL;
     }
-  if (head[6] == PTO_TARGET_REMOTE_TASK_DISPATCHER)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                           _ ("callables of other hosts are not supported in this version"));
-      return NULL;
-    }
   callable = parse_callable (&parse, (PtoCallableKind) head[4], (PtoCallableSource) head[5],
                              n_fields, error);
   name = parse.name;

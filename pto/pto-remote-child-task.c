@@ -359,10 +359,11 @@ static void
 pack_tensor (GByteArray *bytes, const struct pto_continuous_tensor *tensor, const GArray *pieces)
 {
   guint piece = find_piece (pieces, tensor->data);
-  PtoRemoteRunTensor to = { .offset = tensor->data - g_array_index (pieces, Piece, piece).begin,
-                            .piece = piece,
-                            .dtype = tensor->dtype,
-                            .n_dims = tensor->ndims };
+  PtoRemoteTensorDescWire to
+      = { .offset = tensor->data - g_array_index (pieces, Piece, piece).begin,
+          .piece = piece,
+          .dtype = tensor->dtype,
+          .n_dims = tensor->ndims };
 
   G_STATIC_ASSERT (G_N_ELEMENTS (to.shape) == G_N_ELEMENTS (tensor->shapes));
   memcpy (to.shape, tensor->shapes, sizeof to.shape);

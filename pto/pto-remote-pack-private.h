@@ -12,6 +12,10 @@
  *     reply:  head, and for each of these tasks: done, domain, text, detail, and, if
  * has_written, the contents of all pieces that are written
  *
+ * In the words of seed 001 Run is its TASK, for several at once, and the reply its COMPLETION; the
+ * configuration, a struct pto_call_config without what is empty at its end, is CallConfigWire, and
+ * what a RemoteTensorDescWire has of its memory, which others may overlap, says its piece.
+ *
  * A reader believes nothing: whatever does not fit in what came makes it bad, and it gives zeros
  * from then on. Thread safety: one thread each.
  */
@@ -59,12 +63,13 @@ typedef struct
   guint64 bytes;
 } PtoRemoteRunSpan;
 
+/* Where a tensor is: no address goes over the wire. */
 typedef struct
 {
   guint64 offset; /* in the piece */
   guint32 piece, dtype, n_dims;
   guint32 shape[5];
-} PtoRemoteRunTensor;
+} PtoRemoteTensorDescWire;
 
 typedef struct
 {

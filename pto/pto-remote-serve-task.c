@@ -254,7 +254,7 @@ take_piece (PtoRemoteSession *session, PtoRemoteReader *reader, Piece *piece, GE
 }
 
 static gboolean
-take_tensor (const PtoRemoteRunTensor *from, guint number, const Task *task,
+take_tensor (const PtoRemoteTensorDescWire *from, guint number, const Task *task,
              struct pto_continuous_tensor *to, GError **error)
 {
   const Piece *piece = from->piece < task->head.n_pieces ? &task->pieces[from->piece] : NULL;
@@ -292,7 +292,7 @@ take_tensor (const PtoRemoteRunTensor *from, guint number, const Task *task,
 static gboolean
 take_task (PtoRemoteSession *session, PtoRemoteReader *reader, Task *task, GError **error)
 {
-  const PtoRemoteRunTensor *tensors;
+  const PtoRemoteTensorDescWire *tensors;
 
   pto_remote_read_one (reader, &task->head);
   take_config (task, pto_remote_read (reader, task->head.config_bytes, 1));

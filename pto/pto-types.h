@@ -175,7 +175,7 @@ typedef enum
  * PtoTargetNamespace:
  * @PTO_TARGET_LOCAL_CHIP: chips of this host
  * @PTO_TARGET_LOCAL_PYTHON: SUB workers and workers of level 3 and up of this host
- * @PTO_TARGET_REMOTE_TASK_DISPATCHER: workers of another host; not in this version
+ * @PTO_TARGET_REMOTE_TASK_DISPATCHER: workers that share no memory with this process
  *
  * Who resolves the digest of a registered callable. Source: seed 001 section 2.
  *

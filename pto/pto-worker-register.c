@@ -6,6 +6,7 @@
 
 #include "pto-worker-private.h"
 
+#include "pto-callable-handle-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-function-private.h"
@@ -85,6 +86,20 @@ extend_known (PtoWorker *self, PtoRegistration *known, const PtoRegistration *fr
   return FALSE;
 }
 
+/* Was it registered on remote workers, and nowhere else? */
+static gboolean
+is_remote_only (PtoWorker *self, const PtoRegistration *registration)
+{
+  const PtoTargets *targets = pto_registration_peek_targets (registration);
+
+  if (targets == NULL || registration->callable->kind != PTO_CALLABLE_ORCHESTRATION)
+    return FALSE;
+  for (guint i = 0; i < pto_worker_get_n_workers (self); i++)
+    if (pto_targets_have (targets, i) && pto_worker_peek_child (self, i)->remote == NULL)
+      return FALSE;
+  return TRUE;
+}
+
 static PtoCallableHandle *
 add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancellable,
                   GError **error)
@@ -101,7 +116,13 @@ add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancell
     return NULL;
   if (is_first ? add_first (self, registration, cancellable, error)
                : extend_known (self, registration, fresh, cancellable, error))
-    handle = pto_callable_handle_ref (registration->handle);
+    {
+      handle = pto_callable_handle_ref (registration->handle);
+      /* With the lock the last one to say it has seen the last change. */
+      g_mutex_lock (&self->lock);
+      pto_callable_handle_set_remote (handle, is_remote_only (self, registration));
+      g_mutex_unlock (&self->lock);
+    }
   pto_registration_unref (registration);
   return handle;
 }

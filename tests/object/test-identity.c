@@ -744,7 +744,7 @@ test_remote (Fixture *fixture, gconstpointer data)
   hash_bytes (descriptor, digest);
   g_assert_null (
       pto_registration_new_from_bytes (digest, descriptor, registration->sources, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   pto_registration_unref (registration);
 }
 
