@@ -321,11 +321,7 @@ class Worker(Pto.Worker):
         if not isinstance(what, types.FunctionType) or made.get_import_path() is not None or not any(
                 remote in (self, *named) for taking in list(_taking_serialized.values()) for remote in taking):
             return
-        try:
-            made.set_import_path(_serialized.dumps(what, _functions.import_path))
-        except Exception as error:
-            raise TypeError(_("{what} can not be sent to a remote worker as bytes: {why}; workers= names those that it is for").format(
-                what=getattr(what, "__qualname__", repr(what)), why=error)) from error
+        _serialized.give_path(made, what, _functions.import_path)
 
     def _ids(self, workers):
         ids = []

@@ -3,17 +3,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Pto.seeds: the Python of seeds 001 and 003, so that programs written after them run as they are. Everything here is
-# something of Pto under another name, but for the chip of its own (ChipWorker), which a thin cover makes of a worker.
+# something of Pto under another name, but for the chip of its own (ChipWorker), which a thin cover makes of a worker, and what is
+# remote (PtoSeedsRemote.py).
 import os
 import types
 
 from . import Pto
+from .PtoSeedsRemote import (CHIP_CALLABLE, DEVICES as _DEVICES, LIBRARY_SYMBOL, PYTHON_IMPORT, PYTHON_SERIALIZED,  # noqa: F401, for programs
+                             RemoteBufferHandle, RemoteCallable, RemoteTaskArgs, RemoteTensorRef, RemoteWorkerSpec, RUNTIME, Worker)
 from .PtoText import _
 
-Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig
+TaskArgs, CallConfig = Pto.TaskArgs, Pto.CallConfig
 ContinuousTensor, ChipStorageTaskArgs = Pto.Tensor, Pto.TaskArgs
 Orchestrator, TaskArgsView = Pto.Orchestrator, Pto.TaskArgsView
-RemoteTaskArgs, RemoteTensorRef = Pto.TaskArgs, Pto.Tensor  # what is where, a tensor says itself
 _library = Pto.Pto
 CallableHandle, ChipCallable = _library.CallableHandle, Pto.ChipOrchestration
 TensorArgType = _library.Direction
@@ -21,10 +23,8 @@ IN, OUT, INOUT = TensorArgType.INPUT, TensorArgType.OUTPUT, TensorArgType.INOUT
 OUTPUT_EXISTING, NO_DEP = TensorArgType.OUTPUT_EXISTING, TensorArgType.NO_DEP
 PROCESS, THREAD = _library.ChildMode.PROCESS, _library.ChildMode.THREAD
 NEXT_LEVEL, SUB = Pto.NEXT_LEVEL, Pto.SUB
-RUNTIME = "tensormap_and_ringbuffer"
 HOST_GRAPH = "host_build_graph"  # the whole graph is built, then launched
 RUNTIMES = (RUNTIME, HOST_GRAPH, "aicpu_build_graph")
-_DEVICES = 16
 
 
 def _device(device_id):
@@ -50,11 +50,6 @@ def _path(what, path):
 def make_ct(array):
     """A tensor of an array, whose memory it keeps."""
     return ContinuousTensor.of(array)
-
-
-def RemoteCallable(target):
-    """An orchestration that remote workers import: "module:qualname". worker.register(it, workers=[...]) names those."""
-    return _library.ImportedFunction.new(_library.CallableKind.ORCHESTRATION, target)
 
 
 class RuntimeBuilder:

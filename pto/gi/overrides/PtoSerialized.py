@@ -79,6 +79,15 @@ def dumps(function, find_path):
     return f"{MODULE}:{base64.urlsafe_b64encode(file.getvalue()).decode()}"
 
 
+def give_path(made, function, find_path):
+    """Has a callable of this function be sent as bytes."""
+    try:
+        made.set_import_path(dumps(function, find_path))
+    except Exception as error:
+        raise TypeError(_("{what} can not be sent to a remote worker as bytes: {why}; workers= names those that it is for").format(
+            what=getattr(function, "__qualname__", repr(function)), why=error)) from error
+
+
 def shorten(path):
     """For messages."""
     return f"{path[:len(MODULE) + 9]}..." if path.startswith(MODULE) else path

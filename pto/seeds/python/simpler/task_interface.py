@@ -4,11 +4,13 @@ import gi
 
 gi.require_version("Pto", "1")
 from gi.repository.Pto.seeds import (CallableHandle, CallConfig, ChipCallable, ChipStorageTaskArgs, ChipWorker,  # noqa: E402
-                                     ContinuousTensor, IN, INOUT, KernelCompiler, NEXT_LEVEL, NO_DEP, Orchestrator, OUT,
-                                     OUTPUT_EXISTING, PROCESS, RemoteCallable, RemoteTaskArgs, RemoteTensorRef,
+                                     CHIP_CALLABLE, ContinuousTensor, IN, INOUT, KernelCompiler, LIBRARY_SYMBOL, NEXT_LEVEL,
+                                     NO_DEP, Orchestrator, OUT, OUTPUT_EXISTING, PROCESS, PYTHON_IMPORT, PYTHON_SERIALIZED,
+                                     RemoteBufferHandle, RemoteCallable, RemoteTaskArgs, RemoteTensorRef, RemoteWorkerSpec,
                                      RuntimeBuilder, SUB, TaskArgs, TaskArgsView, TensorArgType, THREAD, Worker, make_ct)
 
-__all__ = ["CallableHandle", "CallConfig", "ChipCallable", "ChipStorageTaskArgs", "ChipWorker", "ContinuousTensor", "IN",
-           "INOUT", "KernelCompiler", "NEXT_LEVEL", "NO_DEP", "Orchestrator", "OUT", "OUTPUT_EXISTING", "PROCESS",
-           "RemoteCallable", "RemoteTaskArgs", "RemoteTensorRef", "RuntimeBuilder", "SUB", "TaskArgs", "TaskArgsView",
+__all__ = ["CallableHandle", "CallConfig", "CHIP_CALLABLE", "ChipCallable", "ChipStorageTaskArgs", "ChipWorker",
+           "ContinuousTensor", "IN", "INOUT", "KernelCompiler", "LIBRARY_SYMBOL", "NEXT_LEVEL", "NO_DEP", "Orchestrator", "OUT",
+           "OUTPUT_EXISTING", "PROCESS", "PYTHON_IMPORT", "PYTHON_SERIALIZED", "RemoteBufferHandle", "RemoteCallable",
+           "RemoteTaskArgs", "RemoteTensorRef", "RemoteWorkerSpec", "RuntimeBuilder", "SUB", "TaskArgs", "TaskArgsView",
            "TensorArgType", "THREAD", "Worker", "make_ct"]
