@@ -371,7 +371,8 @@ check_range (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
  * Copies bytes to a buffer.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS when they reach beyond it and, for device memory, with
- * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_to].
+ * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_to], cancelled
+ * included.
  * Thread safety: any thread; of device memory it waits for a run of that worker that is under way.
  *
  * Returns: %TRUE if they were copied
@@ -409,7 +410,8 @@ pto_buffer_write (PtoBuffer *buffer, guint64 offset, GBytes *bytes, GError **err
  * Copies bytes from a buffer.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS when they reach beyond it and, for device memory, with
- * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_from].
+ * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_from], cancelled
+ * included.
  * Thread safety: any thread; of device memory it waits for a run of that worker that is under way.
  *
  * Returns: (transfer full): bytes

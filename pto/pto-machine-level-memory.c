@@ -151,17 +151,36 @@ pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 byt
 
 /* --- what the bridge is asked --- */
 
+/* Of the staging memory so many bytes are lent. Cancelled: they are not the caller's any more, and
+ * *staging is 0. */
 static gboolean
-ask (LevelMachine *self, guint child, const PtoRemoteMemoryRequest *request, GError **error)
+ask (LevelMachine *self, const PtoMachineMemory *use, guint child, PtoRemoteMemoryRequest *request,
+     guint64 *staging, guint64 room, GError **error)
 {
   struct pto_report report = { 0 };
-  enum pto_status status
-      = pto_level_ask (self->level, child, request, sizeof *request, TRUE, &report);
+  const struct pto_level_lent lent = { *staging, room };
+  enum pto_status status;
 
+  request->staging = *staging;
+  status = pto_level_ask (self->level, child, request, sizeof *request, &lent, use->is_unwanted,
+                          use->unwanted_data, &report);
+  if (status == PTO_STATUS_CANCELLED)
+    *staging = 0;
   if (status == PTO_OK)
     return TRUE;
   pto_error_set_from_report (error, status, &report);
   return FALSE;
+}
+
+/* Not waited for: nobody needs to know, and who lets go last may hold a lock. life: 0: whichever it
+ * has become of. */
+static void
+give_back (LevelMachine *self, guint child, guint32 life, guint64 begin, guint64 bytes)
+{
+  PtoRemoteMemoryRequest request = { .what = PTO_MEMORY_FREE, .life = life, .address = begin };
+
+  pto_level_tell (self->level, child, &request, sizeof request);
+  pto_remote_range_release (begin, bytes);
 }
 
 static gboolean
@@ -213,7 +232,6 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
     return fail_for_room (self, sizeof memory.life, error);
   memory.begin = pto_remote_range_reserve (use->size);
   request.address = memory.begin;
-  request.staging = answer;
   if (memory.begin == 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
@@ -221,7 +239,13 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
       ok = FALSE;
     }
   else
-    ok = ask (self, use->child, &request, error);
+    ok = ask (self, use, use->child, &request, &answer, sizeof memory.life, error);
+  if (answer == 0)
+    {
+      /* It may be had there all the same, and is the next that the worker hears of. */
+      give_back (self, use->child, 0, memory.begin, memory.bytes);
+      return FALSE;
+    }
   memcpy (&memory.life, (gconstpointer) (guintptr) answer, sizeof memory.life);
   pto_arena_free (answer, sizeof memory.life);
   if (ok)
@@ -252,33 +276,18 @@ copy (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GEr
   for (guint64 at = 0; ok && at < use->size; at += room)
     {
       guint64 n = MIN (use->size - at, room);
-      PtoRemoteMemoryRequest request = { .what = use->what,
-                                         .life = memory->life,
-                                         .address = use->device + at,
-                                         .bytes = n,
-                                         .staging = staging };
+      PtoRemoteMemoryRequest request
+          = { .what = use->what, .life = memory->life, .address = use->device + at, .bytes = n };
 
       if (use->what == PTO_MEMORY_COPY_TO)
         memcpy ((gpointer) (guintptr) staging, (const guint8 *) use->host + at, n);
-      ok = ask (self, memory->child, &request, error);
+      ok = ask (self, use, memory->child, &request, &staging, room, error);
       if (ok && use->what == PTO_MEMORY_COPY_FROM)
         memcpy ((guint8 *) use->host + at, (gconstpointer) (guintptr) staging, n);
     }
-  pto_arena_free (staging, room);
+  if (staging != 0)
+    pto_arena_free (staging, room);
   return ok;
-}
-
-/* Not waited for: nobody needs to know, and who lets go last may hold a lock. */
-static void
-give_back (LevelMachine *self, const Memory *memory)
-{
-  PtoRemoteMemoryRequest request
-      = { .what = PTO_MEMORY_FREE, .life = memory->life, .address = memory->begin };
-  struct pto_report ignored = { 0 };
-
-  remove_memory (self, memory->begin);
-  pto_level_ask (self->level, memory->child, &request, sizeof request, FALSE, &ignored);
-  pto_remote_range_release (memory->begin, memory->bytes);
 }
 
 /* Is it all of that worker's? child: G_MAXUINT: whoever it is of. */
@@ -330,7 +339,8 @@ pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError
   switch (use->what)
     {
     case PTO_MEMORY_FREE:
-      give_back (self, &memory);
+      remove_memory (self, memory.begin);
+      give_back (self, memory.child, memory.life, memory.begin, memory.bytes);
       return TRUE;
     case PTO_MEMORY_RELEASE:
       remove_memory (self, memory.begin);

@@ -102,6 +102,9 @@ typedef struct
   gpointer host;
   guint64 size; /* a result of RELEASE */
   guint child;  /* of a machine that has children: whose memory; G_MAXUINT: the address says it */
+  /* Of the same, asked while it is waited for: is it not wanted any more? NULL: it is. */
+  bool (*is_unwanted) (void *data);
+  gpointer unwanted_data;
   void (*give) (guint64 device, guint64 size); /* another one */
 } PtoMachineMemory;
 

@@ -121,7 +121,7 @@ give_back (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request)
 {
   GVariant *dropped;
 
-  if (request->life != self->life
+  if ((request->life != 0 && request->life != self->life)
       || !pto_remote_directory_disown (self->directory, request->address))
     return;
   dropped = pto_remote_child_make_dropped (self);

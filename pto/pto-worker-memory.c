@@ -37,9 +37,21 @@ typedef struct
   PtoMachine *machine;
   PtoMachineMemory memory;
   Block *block; /* to be made of the result of MALLOC; NULL: a program has the number only */
+  PtoOrchestrator *orchestrator; /* inside of its function; or NULL */
+  GCancellable *cancellable;     /* of the calling thread, or NULL */
   gboolean done;
   GError *error;
 } MemoryCall;
+
+static bool
+is_unwanted (void *data)
+{
+  const MemoryCall *call = data;
+
+  return g_cancellable_is_cancelled (call->cancellable)
+         || (call->orchestrator != NULL && pto_orchestrator_is_cancelled (call->orchestrator))
+         || g_atomic_int_get (&call->worker->closing);
+}
 
 static void
 call_memory (gpointer data)
@@ -67,6 +79,12 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
   MemoryCall call
       = { .worker = keeper, .machine = keeper->machine, .memory = *memory, .block = block };
 
+  call.memory.is_unwanted = is_unwanted;
+  call.memory.unwanted_data = &call;
+  /* Who tidies up does so whatever else was cancelled. */
+  if (memory->what != PTO_MEMORY_FREE)
+    call.cancellable = g_cancellable_get_current ();
+
   /* What has workers below it has none of its own. */
   if (call.machine == NULL || call.machine->ops->use_memory == NULL
       || (keeper == self && call.machine->ops->submit != NULL))
@@ -80,16 +98,24 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
   if (keeper->current != NULL && pto_orchestrator_is_own_thread (keeper->current))
     orchestrator = g_object_ref (keeper->current);
   g_mutex_unlock (&keeper->lock);
+  call.orchestrator = orchestrator;
   if (orchestrator != NULL)
     pto_orchestrator_call (orchestrator, call_memory, &call);
   else
     {
-      if (!pto_worker_take (keeper, FALSE, NULL, error))
+      if (!pto_worker_take (keeper, FALSE, call.cancellable, error))
         return FALSE;
       call_memory (&call);
       pto_worker_give_back (keeper);
     }
   memory->device = call.memory.device;
+  if (!call.done && g_atomic_int_get (&keeper->closing)
+      && g_error_matches (call.error, G_IO_ERROR, G_IO_ERROR_CANCELLED)
+      && !g_cancellable_is_cancelled (call.cancellable))
+    {
+      g_clear_error (&call.error);
+      g_set_error_literal (&call.error, PTO_ERROR, PTO_ERROR_CLOSED, _ ("the worker is closed"));
+    }
   if (!call.done)
     g_propagate_error (error, call.error);
   return call.done;
@@ -225,6 +251,10 @@ pto_worker_release_blocks (PtoWorker *self)
  * so is all of it: whoever uses it later is told %PTO_ERROR_WORKER_LOST, also in the next life of
  * the worker.
  *
+ * The wait, for a run or for a remote worker, ends with %G_IO_ERROR_CANCELLED when the current
+ * cancellable of the calling thread is cancelled (g_cancellable_push_current()), and inside of an
+ * orchestration function when its run is.
+ *
  * Fails with %PTO_ERROR_NO_MEMORY, and of a remote worker with %PTO_ERROR_WORKER_LOST. Source: seed
  * 003. Thread safety: any thread; waits for a run that is under way.
  *
@@ -264,7 +294,8 @@ pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
  *
  * [method@Pto.Worker.alloc_buffer] gives memory that nobody has to give back.
  *
- * Fails with %PTO_ERROR_NO_MEMORY. Source: seed 003. Thread safety: any thread; waits for a run
+ * Fails with %PTO_ERROR_NO_MEMORY, and with %G_IO_ERROR_CANCELLED as
+ * [method@Pto.Worker.alloc_buffer]. Source: seed 003. Thread safety: any thread; waits for a run
  * that is under way.
  *
  * Returns: an address, 64-byte aligned; 0 on failure
@@ -333,6 +364,11 @@ pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
  *
  * Copies bytes to device memory.
  *
+ * The wait, for a run or for a remote worker, ends with %G_IO_ERROR_CANCELLED when the current
+ * cancellable of the calling thread is cancelled (g_cancellable_push_current()), and inside of an
+ * orchestration function when its run is.
+ * What was on its way to a remote worker by then is there, or is not.
+ *
  * Fails with %PTO_ERROR_INVALID_ARGS when the range does not lie in one allocation. Source: seed
  * 003. Thread safety: any thread; waits for a run that is under way.
  *
@@ -361,6 +397,10 @@ pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **
  * @error: where to say why not
  *
  * Copies bytes from device memory.
+ *
+ * The wait, for a run or for a remote worker, ends with %G_IO_ERROR_CANCELLED when the current
+ * cancellable of the calling thread is cancelled (g_cancellable_push_current()), and inside of an
+ * orchestration function when its run is.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS when the range does not lie in one allocation. Source: seed
  * 003. Thread safety: any thread; waits for a run that is under way.

@@ -209,32 +209,53 @@ pto_level_control (struct pto_level *level, enum pto_request request,
   return status;
 }
 
-enum pto_status
-pto_level_ask (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
-               bool waits, struct pto_report *report)
+static struct pto_control *
+send_to_one (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
+             struct pto_report *report)
 {
-  const char *path = level->family.children[child].path;
   struct pto_level_targets targets = { 0 };
-  struct pto_control *control;
-  enum pto_status status = PTO_OK;
 
   targets.bits[child / 64] = UINT64_C (1) << (child % 64);
-  control = send_control (level, PTO_REQUEST_MEMORY, &targets, NULL, body, bytes, report);
+  return send_control (level, PTO_REQUEST_MEMORY, &targets, NULL, body, bytes, report);
+}
+
+void
+pto_level_tell (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes)
+{
+  struct pto_report ignored = { 0 };
+  struct pto_control *control = send_to_one (level, child, body, bytes, &ignored);
+
+  if (control != NULL)
+    pto_control_unref (control);
+}
+
+enum pto_status
+pto_level_ask (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
+               const struct pto_level_lent *lent, bool (*cancelled) (void *data), void *data,
+               struct pto_report *report)
+{
+  const char *path = level->family.children[child].path;
+  struct pto_control *control = send_to_one (level, child, body, bytes, report);
+  enum pto_status status = PTO_OK;
+
   if (control == NULL)
     return PTO_STATUS_NO_MEMORY;
-  if (waits)
+  if (!await (level, control, cancelled, data))
     {
-      await (level, control, NULL, NULL);
-      if (control->refused != UINT32_MAX && !control->lost)
-        status = pto_report_set (report, control->status, "%s: %s", path, control->failure.text);
-      else if (control->refused != UINT32_MAX)
-        status
-            = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
-                              _ ("%s %s while its memory was used"), path, control->failure.text);
-      else if ((control->accepted[child / 64] >> (child % 64) & 1) == 0)
-        status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
-                                 _ ("%s is gone, and so is its memory"), path);
+      control->free_left = pto_arena_free;
+      control->left = lent->address;
+      control->left_bytes = lent->bytes;
+      status = pto_report_set (report, PTO_STATUS_CANCELLED,
+                               _ ("the use of memory of %s was cancelled"), path);
     }
+  else if (control->refused != UINT32_MAX && !control->lost)
+    status = pto_report_set (report, control->status, "%s: %s", path, control->failure.text);
+  else if (control->refused != UINT32_MAX)
+    status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
+                             _ ("%s %s while its memory was used"), path, control->failure.text);
+  else if ((control->accepted[child / 64] >> (child % 64) & 1) == 0)
+    status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
+                             _ ("%s is gone, and so is its memory"), path);
   pto_control_unref (control);
   return status;
 }

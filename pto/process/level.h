@@ -141,10 +141,22 @@ enum pto_status pto_level_control (struct pto_level *level, enum pto_request req
                                    const struct pto_level_targets *targets, const uint8_t *digest,
                                    const void *body, uint64_t bytes, bool (*cancelled) (void *data),
                                    void *data, struct pto_report *report);
+/* Memory of the arena that a child works on. */
+struct pto_level_lent
+{
+  uint64_t address;
+  uint64_t bytes;
+};
 /* MEMORY, to one child that is not gone; waits for what it came to: no, or its death, is the
- * report. waits: false: for nothing. Any thread, as pto_level_control(). */
+ * report. Cancelled it returns within 100 ms whatever the child does, with PTO_STATUS_CANCELLED:
+ * then what was lent is not the caller's any more, and freed when the child is done with it. Any
+ * thread, as pto_level_control(). */
 enum pto_status pto_level_ask (struct pto_level *level, uint32_t child, const void *body,
-                               uint64_t bytes, bool waits, struct pto_report *report);
+                               uint64_t bytes, const struct pto_level_lent *lent,
+                               bool (*cancelled) (void *data), void *data,
+                               struct pto_report *report);
+/* The same, and waits for nothing. */
+void pto_level_tell (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes);
 /* Begins anew every process among them, each when it is idle, so that it sees what it was
  * not born with (a closure registered after the start). By the guest when a run is under way, who
  * may be the caller; here otherwise. Cancelled it returns within 100 ms; children that are closing

@@ -231,6 +231,17 @@ take_new (struct pto_pool *pool)
     }
 }
 
+/* Nobody waits for what the child does. What is copied has its own memory, so a slow one may go on,
+ * with all that it has, as long as nobody waits for its end. */
+static void
+stop_control (struct pto_pool *pool, const struct pto_control *control, struct pto_child *child)
+{
+  if (control->request == PTO_REQUEST_MEMORY && !pool->closing)
+    pto_link_cancel (&child->link);
+  else
+    pto_pool_cancel_child (pool, child, CONTROL_NS);
+}
+
 /* Control requests that are not wanted any more: who was not asked yet is not asked. */
 static void
 drop_unwanted (struct pto_pool *pool)
@@ -246,7 +257,7 @@ drop_unwanted (struct pto_pool *pool)
       memset (control->targets, 0, sizeof control->targets);
       for (uint32_t i = 0; i < pool->config.n_children; i++)
         if (pool->stations[i].control == control)
-          pto_pool_cancel_child (pool, &pool->config.children[i], CONTROL_NS);
+          stop_control (pool, control, &pool->config.children[i]);
       settle_control (pool, control);
     }
 }
@@ -310,6 +321,8 @@ pto_control_unref (struct pto_control *control)
     return;
   if (control->free_body != NULL)
     control->free_body (control->body, control->bytes);
+  if (control->free_left != NULL)
+    control->free_left (control->left, control->left_bytes);
   free (control);
 }
 

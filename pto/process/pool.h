@@ -51,6 +51,11 @@ struct pto_control
    * executor). */
   struct pto_word done;
   _Atomic uint32_t references; /* of who asked, and of the pool */
+  /* Memory that children work on, left to the request by who did not wait for its end; NULL: none.
+   * W: caller, before it lets go; R: who lets go last. */
+  void (*free_left) (uint64_t address, uint64_t bytes);
+  uint64_t left;
+  uint64_t left_bytes;
 
   /* the pump's */
   uint32_t outstanding; /* asked, not answered; in this phase */

@@ -145,6 +145,17 @@ host.add_remote_worker("local:", roots={root!r}, python=sys.executable, program=
 far = host.register(remote_steps.hold_for_ever)
 host.run(lambda orch, x: orch.submit_next_level(far, [x.read()]), x)
 """
+MEMORY = """
+import sys
+import gi
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto
+host = Pto.Worker(level=4)
+remote = host.add_remote_worker("local:", program={program!r})
+data = GLib.Bytes.new(bytes(8 << 20))
+x, number = remote.alloc_buffer(8 << 20), remote.malloc(8 << 20)
+{use}
+"""
 JAVASCRIPT = """
 imports.gi.versions.Pto = '1';
 const {{GLib, Pto}} = imports.gi;
@@ -218,6 +229,14 @@ class Interrupted(unittest.TestCase):
         for what, program, n, least in self.programs():
             with self.subTest(what=what):
                 said = self.interrupt([sys.executable, "-c", PYTHON.format(root=root, program=program, n=n)], least, -signal.SIGINT)
+                self.assertIn("KeyboardInterrupt", said)
+
+    def test_memory(self):
+        """Of the far end, which is written outside of runs and inside of an orchestration."""
+        gate = self.script("gate", STOPPING_GATE.format(python=sys.executable, remote=os.environ["PTO_REMOTE"], mark=self.mark))
+        for use in ("x.write(0, data)", "remote.copy_to(number, data)", "host.run(lambda orch: x.write(0, data))"):
+            with self.subTest(use=use):
+                said = self.interrupt([sys.executable, "-c", MEMORY.format(program=gate, use=use)], 4, -signal.SIGINT)
                 self.assertIn("KeyboardInterrupt", said)
 
     @unittest.skipIf(shutil.which("gjs") is None, "no gjs")

@@ -12,7 +12,7 @@ import unittest
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import GLib, Pto  # noqa: E402
+from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -298,6 +298,109 @@ class Memory(unittest.TestCase):
                     self.assertTrue(error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST), error.message)
                 self.assertLess(GLib.get_monotonic_time(), deadline)
             self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), f"is of life {number + 1} of L4/0/L3/0", f"this is its life {number + 2}")
+
+    def far_end_stands_still(self, pid):
+        """Until the test is over, and nobody gives it up."""
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGCONT))
+
+    def until_memory_is_asked_for(self):
+        deadline = GLib.get_monotonic_time() + 60 * 10**6
+        while self.host.doing["children"][0]["life"] != "busy":
+            self.assertLess(GLib.get_monotonic_time(), deadline)
+            GLib.usleep(1000)
+
+    def cancelled(self, use):
+        """What is raised when the cancellable of the thread is cancelled in the midst of it."""
+        cancellable, errors = Gio.Cancellable(), []
+
+        def call():
+            cancellable.push_current()
+            try:
+                use()
+            except GLib.Error as error:
+                errors.append(error)
+            finally:
+                cancellable.pop_current()
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        self.until_memory_is_asked_for()
+        cancellable.cancel()
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
+        error, = errors
+        self.assertTrue(error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED), error.message)
+        self.assertIn("L4/0/L3/0", error.message)
+
+    def test_cancelled(self):
+        """Whatever the far end does; what it had it has, and what it was asked for is given back."""
+        self.remotes[0].set_parameter("remote-lease", 0)
+        self.remotes[0].set_parameter("remote-suspect", 0)
+        self.remotes[0].set_parameter("arena", 72 * MIB)
+        x = self.remotes[0].alloc_buffer(24 * MIB)
+        x.write(0, GLib.Bytes.new(data(8)))
+        number = self.remotes[0].malloc(4 * MIB)
+        pid = self.pids()[0]
+        for use in (lambda: x.read(0, 24 * MIB), lambda: x.write(8, GLib.Bytes.new(bytes(16 * MIB))), lambda: self.remotes[0].alloc_buffer(32 * MIB),
+                    lambda: self.remotes[0].malloc(32 * MIB), lambda: self.remotes[0].copy_from(number, 64),
+                    lambda: self.remotes[0].copy_to(number, GLib.Bytes.new(bytes(4 * MIB)))):
+            self.far_end_stands_still(pid)
+            self.cancelled(use)
+            os.kill(pid, signal.SIGCONT)
+            self.assertEqual(x.read(0, 16).get_data(), data(8) + bytes(8))
+        self.assertEqual(self.remotes[0].alloc_buffer(32 * MIB).read(32 * MIB - 4, 4).get_data(), bytes(4))
+        self.assertEqual(self.pids()[0], pid)
+
+    def test_cancelled_inside_an_orchestration(self):
+        self.remotes[0].set_parameter("remote-lease", 0)
+        x = self.remotes[0].alloc_buffer(8)
+        pid = self.pids()[0]
+        cancellable, errors = Gio.Cancellable(), []
+
+        def graph(orch):
+            try:
+                x.read(0, 8)
+            except GLib.Error as error:
+                errors.append(error)
+                raise
+
+        def cancel():
+            self.until_memory_is_asked_for()
+            cancellable.cancel()
+
+        self.far_end_stands_still(pid)
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with self.assertRaises(GLib.Error) as raised:
+            self.host.run(graph, cancellable=cancellable)
+        thread.join(60)
+        for error in (raised.exception, *errors):
+            self.assertTrue(error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED), error.message)
+        self.assertEqual(len(errors), 1)
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual(x.read(0, 8).get_data(), bytes(8))
+
+    def test_closed_in_the_midst(self):
+        """The close does not wait for the far end, and neither does who has used its memory."""
+        self.remotes[0].set_parameter("remote-lease", 0)
+        x = self.remotes[0].alloc_buffer(8)
+        errors = []
+
+        def call():
+            try:
+                x.read(0, 8)
+            except GLib.Error as error:
+                errors.append(error)
+
+        self.far_end_stands_still(self.pids()[0])
+        thread = threading.Thread(target=call)
+        thread.start()
+        self.until_memory_is_asked_for()
+        self.host.close()
+        thread.join(60)
+        error, = errors
+        self.assertTrue(error.matches(Pto.Error.quark(), Pto.Error.CLOSED), error.message)
 
     def test_inside_an_orchestration(self):
         out = Pto.Buffer.array(4, "i2")

@@ -13,6 +13,7 @@ from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
 from .PtoErrors import with_classes
+from .PtoInterrupts import interruptible_use
 from .PtoText import _
 
 Pto = get_introspection_module("Pto")
@@ -225,6 +226,19 @@ def _told(type_, name):
     setattr(type_, name, method)
 
 
+def _interruptible(type_, name, waits=lambda self: True):
+    """It may wait for a run, or for a worker far away."""
+    plain = getattr(type_, name)
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(self, *args, **named):
+        if not waits(self):
+            return plain(self, *args, **named)
+        with interruptible_use():
+            return plain(self, *args, **named)
+    setattr(type_, name, method)
+
+
 def _list_repr(self):
     return f"<{self.get_n_items()} of {self.get_item_type().name.replace('Pto', 'Pto.', 1)}>"
 
@@ -253,6 +267,10 @@ def complete():
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
+    for name in ("alloc_buffer", "copy_from", "copy_from_address", "copy_to", "copy_to_address", "malloc"):
+        _interruptible(Pto.Worker, name)
+    for name in ("read", "write"):
+        _interruptible(Pto.Buffer, name, lambda self: self.get_worker() is not None)
     _told(Pto.Worker, "get_children")
     Pto.Worker.children = property(Pto.Worker.get_children)
     for name in ("list_cores", "list_edges", "list_tasks"):

@@ -12,9 +12,10 @@ import socket
 import sys
 import threading
 import time
+import types
 from _signal import getsignal, signal as set_handler  # those of signal make members of enumerations, which takes five times as long
 
-from gi.repository import GLib
+from gi.repository import Gio, GLib
 
 _SIGNALS = sorted(map(int, signal.valid_signals()))
 _PATIENCE_MS = 20  # for a function, which mostly hears of it at once
@@ -184,3 +185,15 @@ def interruptible(cancellable, state):
         _interrupts[0].found = found
         _interrupts[0].handlers = {number: handler for number, handler in zip(_SIGNALS, found) if callable(handler)}
     return _interrupts[0].watched(cancellable, state)
+
+
+@contextlib.contextmanager
+def interruptible_use():
+    """For a call that looks at the current cancellable of its thread, which a program may have pushed."""
+    cancellable = Gio.Cancellable.get_current() or Gio.Cancellable()
+    with interruptible(cancellable, types.SimpleNamespace(in_function=False)):
+        cancellable.push_current()
+        try:
+            yield
+        finally:
+            cancellable.pop_current()
