@@ -299,16 +299,17 @@ class Memory(unittest.TestCase):
                 self.assertLess(GLib.get_monotonic_time(), deadline)
             self.fails(Pto.Error.WORKER_LOST, lambda: x.read(0, 8), f"is of life {number + 1} of L4/0/L3/0", f"this is its life {number + 2}")
 
-    def far_end_stands_still(self, pid):
-        """Until the test is over, and nobody gives it up."""
-        os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGCONT))
-
-    def until_memory_is_asked_for(self):
+    def until_it_is(self, life):
         deadline = GLib.get_monotonic_time() + 60 * 10**6
-        while self.host.doing["children"][0]["life"] != "busy":
+        while self.host.doing["children"][0]["life"] != life:
             self.assertLess(GLib.get_monotonic_time(), deadline)
             GLib.usleep(1000)
+
+    def far_end_stands_still(self, pid):
+        """Until the test is over, and nobody gives it up. What is busy from here on is so with what comes."""
+        self.until_it_is("idle")
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGCONT))
 
     def cancelled(self, use):
         """What is raised when the cancellable of the thread is cancelled in the midst of it."""
@@ -325,7 +326,7 @@ class Memory(unittest.TestCase):
 
         thread = threading.Thread(target=call)
         thread.start()
-        self.until_memory_is_asked_for()
+        self.until_it_is("busy")
         cancellable.cancel()
         thread.join(60)
         self.assertFalse(thread.is_alive())
@@ -366,7 +367,7 @@ class Memory(unittest.TestCase):
                 raise
 
         def cancel():
-            self.until_memory_is_asked_for()
+            self.until_it_is("busy")
             cancellable.cancel()
 
         self.far_end_stands_still(pid)
@@ -396,7 +397,7 @@ class Memory(unittest.TestCase):
         self.far_end_stands_still(self.pids()[0])
         thread = threading.Thread(target=call)
         thread.start()
-        self.until_memory_is_asked_for()
+        self.until_it_is("busy")
         self.host.close()
         thread.join(60)
         error, = errors
