@@ -1040,7 +1040,9 @@ pto_tensor_can_be_written (const PtoTensor *tensor)
 
   if (tensor->read_only)
     return FALSE;
-  if (root->release != NULL || address == 0 || !can_ask_for_writing (page_size))
+  /* That of a remote worker is nothing here: a level looks whether there is such memory. */
+  if (root->release != NULL || address == 0 || pto_remote_range_has (address)
+      || !can_ask_for_writing (page_size))
     return TRUE;
   /* Makes the page present, as the task's first write would; changes nothing in it. Of memory that
    * is not mapped at all the task's own fault tells more. */

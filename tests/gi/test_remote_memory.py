@@ -142,8 +142,13 @@ class Memory(unittest.TestCase):
             self.assertTrue(tensor.is_remote())
             orch.submit_next_level(self.copy, [tensor.read(), out.write_existing()], worker=0)
 
+        def written(orch):
+            orch.submit_next_level(self.fill, [Pto.Tensor.new_external(a + 32, I16, [2]).write(), 7], worker=0)
+
         self.host.run(graph, out)
         self.assertEqual(out.tobytes(), b"abcd")
+        self.host.run(written)
+        self.assertEqual(worker.copy_from(a + 30, 8).get_data(), b"\0\0\7\0\7\0\0\0")
         self.fails(Pto.Error.INVALID_ARGS, lambda: other.copy_from(a, 4), "is memory of L4/0/L3/0, not of L4/0/L3/1")
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_from(a, 4097), "4097 bytes from", "do not lie in memory of L4/0/L3/0")
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_to(a + 4096, GLib.Bytes.new(b"x")), "do not lie in memory")
@@ -151,7 +156,8 @@ class Memory(unittest.TestCase):
         self.assertTrue(worker.free(a))
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(a), "was given back")
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_from(a, 1), "do not lie in memory")
-        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.run(graph, out), "argument 0 is no memory of a remote worker below L4/0", "was given back")
+        for use in lambda: self.host.run(graph, out), lambda: self.host.run(written):
+            self.fails(Pto.Error.INVALID_ARGS, use, "argument 0 is no memory of a remote worker below L4/0", "was given back")
         buffer = worker.alloc_buffer(64)
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(buffer.get_address()), "belongs to a buffer")
         self.fails(Pto.Error.INVALID_ARGS, lambda: buffer.read(60, 5), "reach beyond a buffer of 64 bytes")
