@@ -54,7 +54,7 @@ pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
  * @worker: a new worker of level 4 or more
  * @address: how it is launched: `local:` on this machine, `ssh://host`, `srun://host` or
  *   `mpirun://host`; or where it listens: `tls://host:port`, `unix:/path`
- * @options: (nullable): of type `a{sv}`, see below
+ * @options: (nullable): of type `a{sv}`, see below; one that is floating is consumed
  * @error: where to say why not
  *
  * Puts a worker of level 3 below this one that shares no memory with it.
@@ -99,13 +99,14 @@ PtoWorker *
 pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *options,
                               GError **error)
 {
+  g_autoptr (GVariant) kept = options != NULL ? g_variant_ref_sink (options) : NULL;
   g_autoptr (PtoWorker) child = NULL;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
   g_return_val_if_fail (address != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  child = check_level (worker, error) ? pto_worker_new_remote (address, options, error) : NULL;
+  child = check_level (worker, error) ? pto_worker_new_remote (address, kept, error) : NULL;
   return child != NULL && pto_worker_add_remote (worker, child, error) ? child : NULL;
 }
 

@@ -570,15 +570,17 @@ test_closure (void)
 
 /* --- how it is said --- */
 
+/* options: floating, which it is not afterwards. */
 static void
 assert_refused (PtoWorker *host, const char *address, GVariant *options, const char *what)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (GVariant) held = options != NULL ? g_variant_ref_sink (options) : NULL;
+  g_autoptr (GVariant) held = options != NULL ? g_variant_ref (options) : NULL;
 
-  g_assert_null (pto_worker_add_remote_worker (host, address, held, &error));
+  g_assert_null (pto_worker_add_remote_worker (host, address, options, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, what);
+  g_assert_true (held == NULL || !g_variant_is_floating (held));
 }
 
 static void
