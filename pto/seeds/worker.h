@@ -11,6 +11,7 @@
 #pragma once
 
 #include "pto_runtime_c_api.h"
+#include "remote.h"
 
 #include <algorithm>
 #include <array>
@@ -19,21 +20,8 @@
 #include <map>
 #include <memory>
 #include <pto/pto.h>
-#include <stdexcept>
 #include <string>
 #include <vector>
-
-class WorkerError : public std::runtime_error
-{
-public:
-  using std::runtime_error::runtime_error;
-};
-
-enum WorkerType
-{
-  NEXT_LEVEL,
-  SUB
-};
 
 enum ChildMode
 {
@@ -59,29 +47,6 @@ using SubFn = std::function<void (TaskArgsView)>;
 
 namespace pto_seeds
 {
-template <typename T, void (*unref) (T *)> struct Release
-{
-  void
-  operator() (T *value) const
-  {
-    unref (value);
-  }
-};
-
-template <typename T, void (*unref) (T *)> using Value = std::unique_ptr<T, Release<T, unref>>;
-using Arguments = Value<PtoTaskArgs, pto_task_args_unref>;
-using Choices = Value<PtoCallConfig, pto_call_config_free>;
-using TensorValue = Value<PtoTensor, pto_tensor_unref>;
-
-[[noreturn]] inline void
-refuse (GError *error)
-{
-  std::string text = error != nullptr ? error->message : "failed";
-
-  g_clear_error (&error);
-  throw WorkerError (text);
-}
-
 /* Calls what may throw for C, which gets an error instead. */
 template <typename Call>
 gboolean
@@ -172,10 +137,11 @@ write (const CallConfig &config)
   return choices;
 }
 
-/* Tensors that the runtime made are the handles that it gave; all others are memory of the
- * caller's. */
+/* Tensors that the runtime made are the handles that it gave, those with a sidecar memory of a
+ * remote worker; all others are memory of the caller's. */
 inline Arguments
-write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made)
+write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made,
+       const RemoteTaskArgs *remote = nullptr)
 {
   Arguments written (pto_task_args_new ());
   TaskArgsView view = args.view ();
@@ -183,6 +149,13 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made)
   for (int32_t i = 0; i < view.tensor_count; i++)
     {
       const ContinuousTensor &plain = view.tensors[i];
+      const RemoteTensorRef *sidecar = remote != nullptr ? remote->sidecar (i) : nullptr;
+      if (sidecar != nullptr)
+        {
+          pto_task_args_add_tensor (written.get (), sidecar->tensor ().get (),
+                                    static_cast<PtoDirection> (args.tag (i)));
+          continue;
+        }
       guint64 shape[PTO_TENSOR_MAX_DIMS];
       std::string where = "argument " + std::to_string (i) + ": ";
       if (plain.ndims < 1 || plain.ndims > PTO_TENSOR_MAX_DIMS)
@@ -210,6 +183,12 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made)
   for (int32_t i = 0; i < view.scalar_count; i++)
     pto_task_args_add_scalar (written.get (), view.scalars[i]);
   return written;
+}
+
+inline Arguments
+write (const RemoteTaskArgs &args, const std::map<uint64_t, TensorValue> *made)
+{
+  return write (args.args (), made, &args);
 }
 } // namespace pto_seeds
 
@@ -274,17 +253,33 @@ class Orchestrator
   PtoOrchestrator *orchestrator_;
   std::map<uint64_t, pto_seeds::TensorValue> made_; /* by their addresses */
 
+  template <typename Args>
   std::vector<pto_seeds::Arguments>
-  list (const std::vector<TaskArgs> &args_list, std::vector<PtoTaskArgs *> &plain) const
+  list (const std::vector<Args> &args_list, std::vector<PtoTaskArgs *> &plain) const
   {
     std::vector<pto_seeds::Arguments> written;
 
-    for (const TaskArgs &args : args_list)
+    for (const Args &args : args_list)
       {
         written.push_back (pto_seeds::write (args, &made_));
         plain.push_back (written.back ().get ());
       }
     return written;
+  }
+
+  template <typename Args>
+  void
+  submit_group (const CallableHandle &handle, const std::vector<Args> &args_list,
+                const CallConfig &config, const std::vector<int> &workers)
+  {
+    GError *error = nullptr;
+    std::vector<PtoTaskArgs *> plain;
+    auto written = list (args_list, plain);
+
+    if (!pto_orchestrator_submit_next_level_group (orchestrator_, handle.get (), plain.data (),
+                                                   plain.size (), pto_seeds::write (config).get (),
+                                                   workers.data (), workers.size (), &error))
+      pto_seeds::refuse (error);
   }
 
 public:
@@ -296,8 +291,10 @@ public:
     return orchestrator_;
   }
 
+  /* Args: TaskArgs or RemoteTaskArgs. */
+  template <typename Args = TaskArgs>
   void
-  submit_next_level (const CallableHandle &handle, const TaskArgs &args,
+  submit_next_level (const CallableHandle &handle, const Args &args,
                      const CallConfig &config = CallConfig{}, int worker = -1)
   {
     GError *error = nullptr;
@@ -313,14 +310,16 @@ public:
                            const CallConfig &config = CallConfig{},
                            const std::vector<int> &workers = {})
   {
-    GError *error = nullptr;
-    std::vector<PtoTaskArgs *> plain;
-    auto written = list (args_list, plain);
+    submit_group (handle, args_list, config, workers);
+  }
 
-    if (!pto_orchestrator_submit_next_level_group (orchestrator_, handle.get (), plain.data (),
-                                                   plain.size (), pto_seeds::write (config).get (),
-                                                   workers.data (), workers.size (), &error))
-      pto_seeds::refuse (error);
+  void
+  submit_next_level_group (const CallableHandle &handle,
+                           const std::vector<RemoteTaskArgs> &args_list,
+                           const CallConfig &config = CallConfig{},
+                           const std::vector<int> &workers = {})
+  {
+    submit_group (handle, args_list, config, workers);
   }
 
   void
@@ -364,6 +363,35 @@ public:
     return plain;
   }
 
+  /* The same at a remote worker, for its tasks: its elements stay there until the next run. */
+  RemoteTensorRef
+  make_tensor_at (int worker, const std::vector<uint32_t> &shape,
+                  DataType dtype = DataType::FLOAT32)
+  {
+    std::vector<guint64> extents (shape.begin (), shape.end ());
+    GError *error = nullptr;
+    PtoTensor *made
+        = pto_orchestrator_make_tensor_at (orchestrator_, worker, static_cast<PtoDtype> (dtype),
+                                           extents.size (), extents.data (), &error);
+
+    if (made == nullptr)
+      pto_seeds::refuse (error);
+    return RemoteTensorRef (made, shape, dtype);
+  }
+
+  /* What is registered on the orchestration's own worker: of a remote one, on Worker::child(). */
+  CallableHandle
+  lookup (const std::string &name) const
+  {
+    GError *error = nullptr;
+    PtoCallableHandle *found
+        = pto_worker_lookup (pto_orchestrator_get_worker (orchestrator_), name.c_str (), &error);
+
+    if (found == nullptr)
+      pto_seeds::refuse (error);
+    return CallableHandle (found);
+  }
+
   void
   scope_begin ()
   {
@@ -383,6 +411,47 @@ public:
   }
 };
 
+namespace pto_seeds
+{
+inline gboolean
+call (const OrchestrationFn &function, PtoOrchestrator *orchestrator, PtoTaskArgs *args,
+      PtoCallConfig *config, GError **error)
+{
+  return call_for_c (error, [&] {
+    Orchestrator given (orchestrator);
+    TaskArgs all = read (args);
+
+    function (&given, all.view (), read (config));
+  });
+}
+
+inline gboolean
+call (const SubFn &function, PtoTaskArgs *args, GError **error)
+{
+  return call_for_c (error, [&] {
+    TaskArgs all = read (args);
+
+    function (all.view ());
+  });
+}
+} // namespace pto_seeds
+
+/* What a library has for RemoteCallable ("library:symbol", RemoteCallableKind::LIBRARY_SYMBOL): an
+ * orchestration, or a function of a SUB worker. */
+#define REMOTE_ORCHESTRATION(symbol, function)                                              \
+  extern "C" __attribute__ ((visibility ("default"))) gboolean symbol (                     \
+      PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer,    \
+      GError **error)                                                                       \
+  {                                                                                         \
+    return pto_seeds::call (OrchestrationFn (function), orchestrator, args, config, error); \
+  }
+#define REMOTE_SUB(symbol, function)                                                             \
+  extern "C" __attribute__ ((visibility ("default"))) gboolean symbol (PtoTaskArgs *args,        \
+                                                                       gpointer, GError **error) \
+  {                                                                                              \
+    return pto_seeds::call (SubFn (function), args, error);                                      \
+  }
+
 /* A worker of any level: Worker (2), or Worker (3, 1) with one SUB worker. */
 class Worker
 {
@@ -392,33 +461,89 @@ class Worker
   call_orchestration (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                       gpointer data, GError **error)
   {
-    return pto_seeds::call_for_c (error, [=] {
-      Orchestrator given (orchestrator);
-      TaskArgs read = pto_seeds::read (args);
-
-      (*static_cast<OrchestrationFn *> (data)) (&given, read.view (), pto_seeds::read (config));
-    });
+    return pto_seeds::call (*static_cast<OrchestrationFn *> (data), orchestrator, args, config,
+                            error);
   }
 
   static gboolean
   call_sub (PtoTaskArgs *args, gpointer data, GError **error)
   {
-    return pto_seeds::call_for_c (error, [=] {
-      TaskArgs read = pto_seeds::read (args);
-
-      (*static_cast<SubFn *> (data)) (read.view ());
-    });
+    return pto_seeds::call (*static_cast<SubFn *> (data), args, error);
   }
 
+  explicit Worker (PtoWorker *worker)
+      : worker_ (static_cast<PtoWorker *> (g_object_ref (worker)), g_object_unref)
+  {
+  }
+
+  PtoWorker *
+  find_remote (int id) const
+  {
+    PtoWorker *found = id >= 0 ? pto_worker_get_child (get (), static_cast<guint> (id)) : nullptr;
+    char *address = found != nullptr ? pto_worker_dup_remote_address (found) : nullptr;
+
+    g_free (address);
+    if (address == nullptr)
+      throw WorkerError (path (get ()) + " has no remote worker " + std::to_string (id)
+                         + ": add_remote_worker() gives an id");
+    return found;
+  }
+
+  static std::string
+  path (PtoWorker *worker)
+  {
+    char *path = pto_worker_dup_path (worker);
+    std::string copy = path;
+
+    g_free (path);
+    return copy;
+  }
+
+  PtoBuffer *
+  find_buffer (const RemoteBufferHandle &handle) const
+  {
+    PtoBuffer *buffer = handle.get ();
+    PtoWorker *owner = pto_buffer_get_worker (buffer);
+
+    if (owner != pto_worker_get_child (get (), static_cast<guint> (handle.worker_id ())))
+      throw WorkerError ("that memory is not of " + path (get ()) + ", but of " + path (owner));
+    return buffer;
+  }
+
+  /* workers: none: all who can run it. */
   CallableHandle
-  register_it (PtoCallable *callable)
+  register_it (PtoCallable *callable, const std::vector<int> &workers = {})
   {
     GError *error = nullptr;
-    PtoCallableHandle *handle = pto_worker_register (worker_.get (), callable, nullptr, &error);
+    PtoCallableHandle *handle = pto_worker_register_on (get (), callable, workers.data (),
+                                                        workers.size (), nullptr, &error);
 
     if (handle == nullptr)
       pto_seeds::refuse (error);
     return CallableHandle (handle);
+  }
+
+  /* For the chips of each of them, or of none. */
+  CallableHandle
+  register_below (PtoCallable *callable, const std::vector<int> &workers)
+  {
+    std::vector<std::pair<Worker, CallableHandle>> done;
+
+    try
+      {
+        for (int id : workers)
+          {
+            Worker remote (find_remote (id));
+            done.emplace_back (remote, remote.register_it (callable));
+          }
+      }
+    catch (...)
+      {
+        for (auto &one : done)
+          pto_worker_unregister (one.first.get (), one.second.get (), nullptr);
+        throw;
+      }
+    return done.front ().second;
   }
 
 public:
@@ -461,10 +586,88 @@ public:
     add_worker (NEXT_LEVEL, child);
   }
 
+  /* Gives the worker's id. */
+  int
+  add_remote_worker (const RemoteWorkerSpec &spec)
+  {
+    GError *error = nullptr;
+    PtoWorker *added
+        = pto_worker_add_remote_worker (get (), spec.endpoint.c_str (), spec.options (), &error);
+
+    if (added == nullptr)
+      pto_seeds::refuse (error);
+    return static_cast<int> (pto_worker_get_id (added));
+  }
+
+  /* The remote worker with that id, to register on it what its orchestrations look up. */
+  Worker
+  child (int id) const
+  {
+    return Worker (find_remote (id));
+  }
+
   CallableHandle
   register_callable (const ChipCallable &callable)
   {
     return register_it (callable.get ());
+  }
+
+  /* workers: the ids of those that are to have it; what is for chips is registered on each of them
+   * itself. */
+  CallableHandle
+  register_callable (const RemoteCallable &callable, const std::vector<int> &workers = {})
+  {
+    if (callable.kind () == RemoteCallableKind::CHIP_CALLABLE && !workers.empty ())
+      return register_below (callable.get (), workers);
+    return register_it (callable.get (), workers);
+  }
+
+  /* Memory of a remote worker, of zeros. */
+  RemoteBufferHandle
+  remote_malloc (int worker, uint64_t nbytes)
+  {
+    GError *error = nullptr;
+    PtoBuffer *made = pto_worker_alloc_buffer (find_remote (worker), nbytes, &error);
+
+    if (made == nullptr)
+      pto_seeds::refuse (error);
+    return RemoteBufferHandle (worker, made);
+  }
+
+  /* Gives it back, when the tasks that use it are done. */
+  void
+  remote_free (RemoteBufferHandle handle)
+  {
+    find_buffer (handle);
+    handle.release ();
+  }
+
+  void
+  remote_copy_to (const RemoteBufferHandle &handle, const void *host, uint64_t nbytes,
+                  uint64_t offset = 0)
+  {
+    PtoBuffer *buffer = find_buffer (handle);
+    GBytes *bytes = g_bytes_new_static (host, nbytes);
+    GError *error = nullptr;
+    gboolean ok = pto_buffer_write (buffer, offset, bytes, &error);
+
+    g_bytes_unref (bytes);
+    if (!ok)
+      pto_seeds::refuse (error);
+  }
+
+  void
+  remote_copy_from (const RemoteBufferHandle &handle, void *host, uint64_t nbytes,
+                    uint64_t offset = 0)
+  {
+    GError *error = nullptr;
+    GBytes *bytes = pto_buffer_read (find_buffer (handle), offset, nbytes, &error);
+
+    if (bytes == nullptr)
+      pto_seeds::refuse (error);
+    if (nbytes > 0)
+      std::memcpy (host, g_bytes_get_data (bytes, nullptr), nbytes);
+    g_bytes_unref (bytes);
   }
 
   /* The name tells functions apart: two of one name are one. */

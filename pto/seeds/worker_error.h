@@ -1,0 +1,42 @@
+/* worker_error.h: how does what C says of a failure, and gives, reach C++?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <memory>
+#include <pto/pto.h>
+#include <stdexcept>
+#include <string>
+
+class WorkerError : public std::runtime_error
+{
+public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace pto_seeds
+{
+template <typename T, void (*unref) (T *)> struct Release
+{
+  void
+  operator() (T *value) const
+  {
+    unref (value);
+  }
+};
+
+template <typename T, void (*unref) (T *)> using Value = std::unique_ptr<T, Release<T, unref>>;
+using Arguments = Value<PtoTaskArgs, pto_task_args_unref>;
+using Choices = Value<PtoCallConfig, pto_call_config_free>;
+using TensorValue = Value<PtoTensor, pto_tensor_unref>;
+
+[[noreturn]] inline void
+refuse (GError *error)
+{
+  std::string text = error != nullptr ? error->message : "failed";
+
+  g_clear_error (&error);
+  throw WorkerError (text);
+}
+} // namespace pto_seeds
