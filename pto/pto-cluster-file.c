@@ -859,9 +859,8 @@ static const Place *
 get_place (PtoClusterFile *self, guint place)
 {
   g_return_val_if_fail (PTO_IS_CLUSTER_FILE (self), NULL);
-  g_return_val_if_fail (place < self->places->len, NULL);
 
-  return g_ptr_array_index (self->places, place);
+  return place < self->places->len ? g_ptr_array_index (self->places, place) : NULL;
 }
 
 /**
@@ -873,7 +872,7 @@ get_place (PtoClusterFile *self, guint place)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer full): the name
+ * Returns: (transfer full) (nullable): the name; %NULL: there are not so many
  *
  * Since: 0.1
  */
@@ -894,7 +893,7 @@ pto_cluster_file_dup_name (PtoClusterFile *self, guint place)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer full): the address
+ * Returns: (transfer full) (nullable): the address; %NULL: there are not so many
  *
  * Since: 0.1
  */
@@ -917,7 +916,7 @@ pto_cluster_file_dup_address (PtoClusterFile *self, guint place)
  * Thread safety: any thread.
  *
  * Returns: (transfer full) (nullable) (array zero-terminated=1): the words of the command; %NULL:
- * each program launches what is there
+ * each program launches what is there, or there are not so many
  *
  * Since: 0.1
  */
@@ -974,6 +973,7 @@ pto_cluster_file_to_string (PtoClusterFile *self)
 gboolean
 pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
 {
+  g_autoptr (GPtrArray) children = g_ptr_array_new_with_free_func (g_object_unref);
   guint n_before, n;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
@@ -989,18 +989,19 @@ pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
                    file->manifest.file, n, PTO_MAX_CHILDREN, n_before);
       return FALSE;
     }
-  /* Now it is the worker that takes them or does not: all, or not the first. */
   for (guint i = 0; i < file->places->len; i++)
     {
       const Place *place = g_ptr_array_index (file->places, i);
 
       for (guint k = 0; k < place->n_workers; k++)
         {
-          g_autoptr (PtoWorker) child = make_worker (file, place, error);
+          PtoWorker *child = make_worker (file, place, error);
 
-          if (child == NULL || !pto_worker_add_remote (worker, child, error))
+          if (child == NULL)
             return FALSE;
+          g_ptr_array_add (children, child);
         }
     }
-  return TRUE;
+  return pto_worker_add_remotes (worker, (PtoWorker *const *) children->pdata, children->len,
+                                 error);
 }

@@ -306,6 +306,23 @@ pto_worker_ensure_up (PtoWorker *worker, GCancellable *cancellable, GError **err
   return FALSE;
 }
 
+gboolean
+pto_worker_is_made (PtoWorker *self)
+{
+  PtoWorker *at = self;
+  gboolean is_new;
+
+  for (;;)
+    {
+      g_mutex_lock (&at->lock);
+      is_new = at->state == PTO_WORKER_STATE_NEW && at->starting == NULL;
+      g_mutex_unlock (&at->lock);
+      if (!is_new || at->parent == NULL || at->serves)
+        return !is_new;
+      at = at->parent;
+    }
+}
+
 /**
  * pto_worker_start:
  * @worker: a new worker

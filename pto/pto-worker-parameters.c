@@ -83,6 +83,25 @@ set_schedule (PtoWorker *worker, const char *value, GError **error)
   return ok;
 }
 
+/* What is below a worker is made when that starts, as it is then. */
+static gboolean
+check_not_made (PtoWorker *worker, const char *name, GError **error)
+{
+  g_autofree char *path = NULL;
+  g_autofree char *above = NULL;
+
+  if (worker->parent == NULL || worker->serves
+      || pto_worker_get_state (worker) != PTO_WORKER_STATE_NEW
+      || !pto_worker_is_made (worker->parent))
+    return TRUE;
+  path = pto_worker_dup_path (worker);
+  above = pto_worker_dup_path (worker->parent);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
+               _ ("parameter %s of %s can be set only before %s, the worker above it, starts"),
+               name, path, above);
+  return FALSE;
+}
+
 /**
  * pto_worker_set_parameter:
  * @worker: a worker that has not started, unless the parameter is `schedule`
@@ -96,8 +115,8 @@ set_schedule (PtoWorker *worker, const char *value, GError **error)
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, or that a worker of this
  * level does not look at it (chips have a back end, hosts have time limits of tasks), with
- * %PTO_ERROR_BUSY when the worker has started already, and with %PTO_ERROR_CLOSED when it is
- * closed. Source: seed 000 section 14. Thread safety: any thread.
+ * %PTO_ERROR_BUSY when the worker, or one above it, has started already, and with
+ * %PTO_ERROR_CLOSED when it is closed. Source: seed 000 section 14. Thread safety: any thread.
  *
  * Returns: %TRUE if it was set
  *
@@ -134,6 +153,8 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
                        : "");
       return FALSE;
     }
+  if (i >= 0 && !check_not_made (worker, name, error))
+    return FALSE;
   if (i == PTO_PARAMETER_SCHEDULE)
     return set_schedule (worker, value, error);
   g_mutex_lock (&worker->lock);

@@ -138,6 +138,8 @@ gboolean pto_worker_choose_machine (PtoWorker *worker);
 gboolean pto_worker_is_foreign (PtoWorker *worker);
 /* pto_worker_start(), by what needs the machine. */
 gboolean pto_worker_ensure_up (PtoWorker *worker, GCancellable *cancellable, GError **error);
+/* Has it started, or whoever it is brought up by? Then it is what it was then. No lock is held. */
+gboolean pto_worker_is_made (PtoWorker *worker);
 /* The same of a worker that has a parent: by that, in the child. */
 gboolean pto_worker_bring_up (PtoWorker *worker, GError **error);
 /* Ends what bring_up began; the worker is as new. */
@@ -152,9 +154,10 @@ void pto_worker_notify_state (PtoWorker *worker);
  * thread. Not at all in a child, where nobody listens: handlers and their context are its parent's.
  */
 void pto_worker_call_owner (PtoWorker *worker, void (*call) (PtoWorker *worker));
-/* A remote worker that is below nobody yet, and puts it below one that may have such. */
+/* A remote worker that is below nobody yet; puts such below one that may have them, all or none. */
 PtoWorker *pto_worker_new_remote (const char *address, GVariant *options, GError **error);
-gboolean pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error);
+gboolean pto_worker_add_remotes (PtoWorker *worker, PtoWorker *const *remotes, guint n,
+                                 GError **error);
 /* Registers what another process, or its parent, has described. A reference. */
 PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
                                      GError **error);
@@ -217,9 +220,11 @@ PtoRegistration *pto_worker_register_ahead (PtoWorker *worker, PtoCallable *call
 /* Of a worker that is being made: its devices. Says what is wrong in params_error. */
 void pto_worker_make_devices (PtoWorker *worker);
 void pto_worker_clear_tree (PtoWorker *worker);
-/* As pto_worker_add_worker(), with an id that is given to it. */
 #define PTO_WORKER_ID_ANY (-1)
-gboolean pto_worker_add_worker_as (PtoWorker *worker, PtoWorker *child, gint64 id, GError **error);
+/* As pto_worker_add_worker(), all of them or none; remote ones by the ids that were given to them.
+ */
+gboolean pto_worker_add_workers (PtoWorker *worker, PtoWorker *const *children, guint n,
+                                 GError **error);
 /* By its place. */
 PtoWorker *pto_worker_peek_child (PtoWorker *worker, guint number);
 /* The place of the one with that id; FALSE: there is none. */

@@ -43,10 +43,9 @@ pto_worker_new_remote (const char *address, GVariant *options, GError **error)
 }
 
 gboolean
-pto_worker_add_remote (PtoWorker *worker, PtoWorker *remote, GError **error)
+pto_worker_add_remotes (PtoWorker *worker, PtoWorker *const *remotes, guint n, GError **error)
 {
-  return check_level (worker, error)
-         && pto_worker_add_worker_as (worker, remote, remote->remote->id, error);
+  return check_level (worker, error) && pto_worker_add_workers (worker, remotes, n, error);
 }
 
 /**
@@ -107,7 +106,7 @@ pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   child = check_level (worker, error) ? pto_worker_new_remote (address, kept, error) : NULL;
-  return child != NULL && pto_worker_add_remote (worker, child, error) ? child : NULL;
+  return child != NULL && pto_worker_add_remotes (worker, &child, 1, error) ? child : NULL;
 }
 
 /* An id is that of one worker. */
@@ -178,10 +177,7 @@ pto_worker_add_remote_job (PtoWorker *worker, const char *const *addresses, GVar
     }
   if (job != NULL)
     pto_remote_job_unref (job);
-  /* What refuses one refuses the first. */
-  for (guint i = 0; ok && i < n; i++)
-    ok = pto_worker_add_remote (worker, g_ptr_array_index (children, i), error);
-  if (!ok)
+  if (!ok || !pto_worker_add_workers (worker, (PtoWorker *const *) children->pdata, n, error))
     return NULL;
   /* They are the worker's by now. */
   g_ptr_array_add (children, NULL);

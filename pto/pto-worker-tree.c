@@ -260,7 +260,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
   g_return_val_if_fail (PTO_IS_WORKER (child), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return pto_worker_add_worker_as (worker, child, PTO_WORKER_ID_ANY, error);
+  return pto_worker_add_workers (worker, &child, 1, error);
 }
 
 /* With the lock. */
@@ -275,13 +275,10 @@ find_free_id (PtoWorker *self)
   return id;
 }
 
-gboolean
-pto_worker_add_worker_as (PtoWorker *worker, PtoWorker *child, gint64 id, GError **error)
+/* Can it be below that worker? What only the lock keeps so is looked at with it. */
+static gboolean
+check_child (PtoWorker *worker, PtoWorker *child, GError **error)
 {
-  gboolean is_new;
-  gboolean is_taken = FALSE;
-  guint number;
-
   /* Lower levels only, so that nothing is below itself. */
   if (worker->level < 3 || child->level >= worker->level)
     {
@@ -314,38 +311,79 @@ pto_worker_add_worker_as (PtoWorker *worker, PtoWorker *child, gint64 id, GError
         _ ("it has a process of its own since something was registered on it: add it before "
            "that, or without isolate"),
         child);
+  return TRUE;
+}
 
-  g_mutex_lock (&worker->lock);
-  is_new = worker->state == PTO_WORKER_STATE_NEW && worker->starting == NULL;
-  if (is_new && id != PTO_WORKER_ID_ANY)
-    is_taken = pto_worker_find_child (worker, (guint) id, &number);
-  if (is_new && !is_taken && worker->children->len + worker->n_sub_workers < PTO_MAX_CHILDREN)
-    {
-      child->parent = worker;
-      child->id = id == PTO_WORKER_ID_ANY ? find_free_id (worker) : (guint) id;
-      child->number = worker->children->len;
-      pto_worker_choose_machine (child);
-      g_ptr_array_add (worker->children, g_object_ref (child));
-    }
-  g_mutex_unlock (&worker->lock);
-  if (!is_new)
-    return refuse (error, PTO_ERROR_BUSY, _ ("the worker above it has started already"), child);
-  if (is_taken)
-    {
-      g_autofree char *path = pto_worker_dup_path (pto_worker_peek_child (worker, number));
+static gboolean
+refuse_id (PtoWorker *worker, guint number, GError **error)
+{
+  PtoWorker *owner = pto_worker_peek_child (worker, number);
+  g_autofree char *path = pto_worker_dup_path (owner);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("the id %u is that of %s already: each worker has one of its own"),
-                   (guint) id, path);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("the id %u is that of %s already: each worker has one of its own"), owner->id,
+               path);
+  return FALSE;
+}
+
+static gboolean
+refuse_number (PtoWorker *child, GError **error)
+{
+  g_autofree char *why = g_strdup_printf (_ ("a worker has at most %d below it"), PTO_MAX_CHILDREN);
+
+  return refuse (error, PTO_ERROR_INVALID_ARGS, why, child);
+}
+
+/* What was given to it; PTO_WORKER_ID_ANY: nothing. */
+static gint64
+get_wanted_id (PtoWorker *child)
+{
+  return child->remote != NULL ? child->remote->id : PTO_WORKER_ID_ANY;
+}
+
+/* With the lock. */
+static void
+put_below (PtoWorker *worker, PtoWorker *child)
+{
+  gint64 id = get_wanted_id (child);
+
+  child->parent = worker;
+  child->id = id != PTO_WORKER_ID_ANY ? (guint) id : find_free_id (worker);
+  child->number = worker->children->len;
+  pto_worker_choose_machine (child);
+  g_ptr_array_add (worker->children, g_object_ref (child));
+}
+
+gboolean
+pto_worker_add_workers (PtoWorker *worker, PtoWorker *const *children, guint n, GError **error)
+{
+  gboolean is_made;
+  gboolean is_full;
+  gboolean is_taken = FALSE;
+  guint number = 0;
+
+  if (n == 0)
+    return TRUE;
+  for (guint i = 0; i < n; i++)
+    if (!check_child (worker, children[i], error))
       return FALSE;
-    }
-  if (child->parent == NULL)
-    {
-      g_autofree char *why
-          = g_strdup_printf (_ ("a worker has at most %d below it"), PTO_MAX_CHILDREN);
-
-      return refuse (error, PTO_ERROR_INVALID_ARGS, why, child);
-    }
+  is_made = pto_worker_is_made (worker);
+  g_mutex_lock (&worker->lock);
+  is_made = is_made || worker->state != PTO_WORKER_STATE_NEW || worker->starting != NULL;
+  is_full = worker->children->len + worker->n_sub_workers + n > PTO_MAX_CHILDREN;
+  for (guint i = 0; !is_taken && i < n; i++)
+    is_taken = get_wanted_id (children[i]) != PTO_WORKER_ID_ANY
+               && pto_worker_find_child (worker, (guint) get_wanted_id (children[i]), &number);
+  for (guint i = 0; !is_made && !is_full && !is_taken && i < n; i++)
+    put_below (worker, children[i]);
+  g_mutex_unlock (&worker->lock);
+  if (is_made)
+    return refuse (error, PTO_ERROR_BUSY, _ ("the worker above it has started already"),
+                   children[0]);
+  if (is_taken)
+    return refuse_id (worker, number, error);
+  if (is_full)
+    return refuse_number (children[0], error);
   pto_worker_call_owner (worker, update_model);
   return TRUE;
 }

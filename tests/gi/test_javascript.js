@@ -481,6 +481,8 @@ const tests = {
         for (const wrong of [below[1], 'x', {}, 2 ** 32 + 1, 0.5])
             refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: wrong})), TypeError, 'is not the id of a worker');
         refused(() => above.register(run, {workers: host}), TypeError, 'L3/0 is not below L4/0');
+        refused(() => above.register(add, {workers: below[0]}), TypeError, 'L4/0/L3/0 is no SUB worker, and "throw_group" is for those');
+        refused(() => above.register(add, {workers: [below[1]]}), TypeError, 'L4/0/L3/1 is no SUB worker');
         above.close();
     },
 
@@ -494,6 +496,14 @@ const tests = {
         refused(() => host.add_remote_job(['local:', 'nowhere']), Pto.Error, '"nowhere" is no address of a remote worker');
         equal(host.get_n_workers(), 2, 'after that');
         host.close();
+
+        const [, path] = GLib.file_open_tmp('XXXXXX.ini');
+        GLib.file_set_contents(path, '[worker one]\n');
+        const file = Pto.ClusterFile.new(path);
+        GLib.unlink(path);
+        equal([file.dup_name(0), file.dup_address(0)].join(), 'one,local:', 'a place');
+        for (const name of ['dup_name', 'dup_address', 'dup_command'])
+            refused(() => file[name](1), RangeError, `${name}: 1 is none of the 1, which count from 0`);
 
         const above = new Pto.Worker({level: 3, n_sub_workers: 1, devices: 1});
         above.run(orch => {

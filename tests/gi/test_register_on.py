@@ -292,6 +292,12 @@ class RegisterOn(unittest.TestCase):
             host.register(orchestration, workers=[Pto.Worker(level=2)])
         with self.assertRaisesRegex(TypeError, "workers"):
             host.register(orchestration, workers=["one"])
+        remote = host.get_child(0)
+        imported = Pto.ImportedFunction.new(Pto.CallableKind.SUB, "remote_steps:which_sub")
+        for function, name in ((pid, "pid"), (imported, "which_sub")):  # 0 is the id of the remote worker, and the number of a SUB worker
+            for workers in remote, [remote]:
+                with self.assertRaisesRegex(ValueError, rf'L4/0/L3/0 is no SUB worker, and ".*{name}" is for those: workers= names them by their numbers'):
+                    host.register(function, workers=workers)
         with self.assertRaisesRegex(GLib.Error, "is registered on a chip, which has no workers below it"):
             self.close_later(Pto.Worker(level=2)).register(Pto.Callable.kernel(os.path.join(here, "fill.c")), workers=[0])
 

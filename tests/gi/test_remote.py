@@ -197,6 +197,29 @@ class Remote(unittest.TestCase):
         self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
         self.assertNotIn(self.y[0], (0, 5))
 
+    def test_what_is_up_stays_as_it_is(self):
+        """What was made of a worker below does not change any more, and nothing is put below it."""
+        remote, near = self.add(devices=1), Pto.Worker(level=3, devices=1)
+        self.host.add_worker(near)
+        remote.set_parameter("arena", "64M")
+        self.host.start()
+        for worker, name, value in ((remote, "arena", "128M"), (remote, "remote-lease", 0), (remote.get_child(0), "task-window", 64),
+                                    (near, "timeout", 1000), (near.get_child(0), "task-window", 64), (near.get_child(0), "schedule", "in-order")):
+            path, before = worker.dup_path(), worker.dup_parameter(name)
+            above = path.rpartition("/")[0].rpartition("/")[0]
+            with self.assertRaises(GLib.Error) as raised:
+                worker.set_parameter(name, value)
+            self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.BUSY), raised.exception.message)
+            self.assertEqual(raised.exception.message, f"parameter {name} of {path} can be set only before {above}, the worker above it, starts")
+            self.assertEqual(worker.dup_parameter(name), before)
+        with self.assertRaises(GLib.Error) as raised:
+            near.add_worker(Pto.Worker(level=2))
+        self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.BUSY), raised.exception.message)
+        self.host.close()
+        with self.assertRaises(GLib.Error) as raised:
+            remote.set_parameter("arena", "128M")
+        self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.CLOSED), raised.exception.message)
+
     def test_refused(self):
         for address in "", "nowhere", "ssh://", "local:8080":
             with self.subTest(address), self.assertRaisesRegex(GLib.Error, "is no address of a remote worker"):

@@ -283,6 +283,14 @@ class RemoteJob(unittest.TestCase):
         with self.assertRaises(GLib.Error) as raised:
             super(Pto.Worker, host).add_remote_job(["tls://one:1"], options)
         self.assertIn("tls://one:1 is no rank of a job: mpirun begins nothing where pto-remote listens", raised.exception.message)
+        for addresses, text in ((["local:", None], "addresses: None is not a text"), ([None, "local:"], "addresses: None is not a text"),
+                                (["local:", 3], "addresses: 3 is not a text"), (None, "addresses: None is not a list of texts")):
+            with self.assertRaisesRegex(TypeError, text):
+                host.add_remote_job(addresses)
+        for options, text in (({"launcher": ["ssh", None]}, "launcher: None is not a text"), ({"launcher": "ssh"}, "launcher: 'ssh' is not a list of texts"),
+                              ({"roots": ["/tmp", None]}, "roots: None is not a path"), ({"roots": 3}, "roots: 3 is not a list of paths")):
+            with self.assertRaisesRegex(TypeError, text):
+                host.add_remote_job(["own://one"], **options)
         self.assertEqual(host.get_n_workers(), 0)
         with self.assertRaises(GLib.Error) as raised:
             Pto.Worker(level=3).add_remote_job(["local:"])

@@ -390,6 +390,51 @@ test_options (void)
   g_assert_no_error (error);
 }
 
+/* One that is not there is nothing, and no word on standard error. */
+static void
+test_places (void)
+{
+  char *dir = make_dir ();
+  g_autoptr (PtoClusterFile) file = read_text (dir, "[worker one]\n", NULL);
+
+  g_assert_cmpuint (pto_cluster_file_get_n_places (file), ==, 1);
+  for (guint place = 1; place < 3; place++)
+    {
+      g_assert_null (pto_cluster_file_dup_name (file, place));
+      g_assert_null (pto_cluster_file_dup_address (file, place));
+      g_assert_null (pto_cluster_file_dup_command (file, place));
+    }
+  remove_dir (dir);
+}
+
+/* Of a job and of a file: where one is too many there is none of them. */
+static void
+test_all_or_none (void)
+{
+  static const char *const addresses[] = { "local:", "local:", "local:", NULL };
+  char *dir = make_dir ();
+  g_autoptr (PtoClusterFile) file
+      = read_text (dir, "[worker one]\n[worker two]\nworkers=2\n", NULL);
+  g_autoptr (PtoWorker) full = pto_worker_new_host (4, 0, PTO_MAX_CHILDREN - 2, NULL, NULL);
+  g_autoptr (PtoWorker) root = pto_worker_new_host (4, 0, PTO_MAX_CHILDREN - 3, NULL, NULL);
+  g_autoptr (GError) error = NULL;
+  g_autofree PtoWorker **ranks = NULL;
+
+  g_assert_null (pto_worker_add_remote_job (full, addresses, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "a worker has at most");
+  g_clear_error (&error);
+  g_assert_false (pto_worker_add_cluster (full, file, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_assert_cmpuint (pto_worker_get_n_workers (full), ==, 0);
+  g_clear_error (&error);
+  ranks = pto_worker_add_remote_job (root, addresses, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 3; i++)
+    g_assert_true (ranks[i] == pto_worker_get_child (root, i));
+  remove_dir (dir);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -399,5 +444,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/cluster-file/wrong", test_wrong);
   g_test_add_func ("/pto/cluster-file/unreadable", test_unreadable);
   g_test_add_func ("/pto/cluster-file/options", test_options);
+  g_test_add_func ("/pto/cluster-file/places", test_places);
+  g_test_add_func ("/pto/cluster-file/all-or-none", test_all_or_none);
   return g_test_run ();
 }

@@ -577,17 +577,24 @@ patrol (void *data)
 
 /* So much longer than the lease nobody is there any more: what is under way there has been given a
  * moment to end. */
-#define GRACE (300 * (uint32_t) MS)
+#define GRACE (300 * MS)
+
+/* Less than that. */
+static uint64_t
+random_time (uint64_t ns)
+{
+  return world_random ((uint32_t) (ns / US)) * US + world_random ((uint32_t) US);
+}
 
 /* Short of what makes anybody suspect, short of the lease, beyond it, or until both must have given
  * up. Who has just stood still may not have been heard of since. */
 static void
 freeze (struct life *life)
 {
-  uint32_t suspect = test.profile.ends.suspect * (uint32_t) MS;
-  uint32_t lease = test.profile.ends.lease * (uint32_t) MS;
-  uint64_t time[] = { 1 + world_random (suspect), suspect + world_random (lease / 3),
-                      lease / 2 + world_random (2 * lease), 3 * lease + GRACE };
+  uint64_t suspect = test.profile.ends.suspect * MS;
+  uint64_t lease = test.profile.ends.lease * MS;
+  uint64_t time[] = { 1 + random_time (suspect), suspect + random_time (lease / 3),
+                      lease / 2 + random_time (2 * lease), 3 * lease + GRACE };
   uint32_t kind = world_random (G_N_ELEMENTS (time));
   enum pto_life before = pto_child_life (&test.own.children[life->child]);
   /* Begin and end have limits of their own. */
@@ -951,6 +958,11 @@ choose_profile (void)
       };
       profile->link.jitter = (uint32_t) (40 * MS);
     }
+  /* Three leases are more than 32 bits hold. */
+  if (kind == 3 && world_chance (4))
+    profile->ends = (struct ends_config){
+      .ping = 100, .suspect = 300, .lease = 1500, .arena = profile->ends.arena
+    };
   profile->cuts = kind == 1 || kind >= 5;
   profile->freezes = kind == 2 || kind == 3 || kind >= 6;
   profile->kills = kind == 4 || kind >= 5;

@@ -482,6 +482,7 @@ function takeIndices(Pto) {
         [Pto.TaskArgs, 'get_', ['direction', 'tensor', 'scalar', 'scalar_kind', 'scalar_double', 'scalar_value'], args => args.get_n_args()],
         [Pto.RunStatistics, 'get_', ['last_task_alive', 'ring_tasks', 'heap_peak'], () => Pto.N_RINGS],
         [Pto.RunStatistics, 'get_', ['busy_ns', 'waited_ns', 'n_cores', 'utilization'], () => 2], // types of cores
+        [Pto.ClusterFile, 'dup_', ['name', 'address', 'command'], file => file.get_n_places()],
         [Pto.Trace, '', ['dup_core_name', 'get_core_utilization'], trace => trace.get_n_cores()],
     ];
     for (const [type, prefix, names, bound] of indexed) {

@@ -283,7 +283,7 @@ class Worker(Pto.Worker):
                        launcher: Iterable[str] = (), shell: bool = False, trusted_fabric: str | None = None) -> list[Worker]:
         """Puts several workers below this one, as add_remote_worker() does, that are ranks of one MPI job: what stays at them
         (orch.make_tensor_at()) they combine and exchange among themselves."""
-        addresses = [addresses] if isinstance(addresses, str) else list(addresses)
+        addresses = _checks.texts([addresses] if isinstance(addresses, str) else addresses, "addresses")
         return list(Pto.Worker.add_remote_job(self, addresses, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
             None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric)))
@@ -323,9 +323,13 @@ class Worker(Pto.Worker):
             return
         _serialized.give_path(made, what, _functions.import_path)
 
-    def _ids(self, workers):
+    def _ids(self, workers, what=None):
         ids = []
         for worker in workers:
+            if isinstance(worker, Pto.Worker) and what is not None and what.get_kind() == Pto.CallableKind.SUB:
+                raise ValueError(_('{worker} is no SUB worker, and "{name}" is for those: workers= names them by their numbers. What is '
+                                   "registered on {worker} itself is for the SUB workers below that").format(
+                                       worker=worker.dup_path(), name=what.get_name()))
             if isinstance(worker, Pto.Worker) and worker not in list(self.get_children()):
                 raise ValueError(_("{worker} is not below {above}: workers= names some that are").format(
                     worker=worker.dup_path(), above=self.dup_path()))
@@ -360,7 +364,7 @@ class Worker(Pto.Worker):
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
             if workers is None:
                 return Pto.Worker.register(self, what, cancellable)
-            return Pto.Worker.register_on(self, what, self._ids(workers), cancellable)
+            return Pto.Worker.register_on(self, what, self._ids(workers, what), cancellable)
 
     def set_parameter(self, name: str, value: str | float | Sequence[float]) -> bool:
         """Numbers, switches and texts; one of rings may be four numbers, one for each."""

@@ -69,6 +69,25 @@ def path(value, where):
     return os.fspath(value)
 
 
+def text(value, where):
+    if not isinstance(value, str):
+        raise TypeError(_("{where}: {value} is not a text").format(where=where, value=repr(value)))
+    return value
+
+
+def texts(values, where):
+    """PyGObject takes a text for a list of its letters, and None for the end of a list."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
+        raise TypeError(_("{where}: {value} is not a list of texts").format(where=where, value=repr(values)))
+    return [text(value, where) for value in values]
+
+
+def paths(values, where):
+    if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
+        raise TypeError(_("{where}: {value} is not a list of paths").format(where=where, value=repr(values)))
+    return [path(value, where) for value in values]
+
+
 class _Bytes(bytes):
     """What the library gives as bytes: bytes, which can be asked as GLib.Bytes can be, for programs that were written for those."""
 
@@ -148,6 +167,8 @@ def _checked_arguments(function):
             yield place, name, functools.partial(_ranged, *_INTEGERS[tag]), arguments[i].may_be_null()
         elif of_array in _INTEGERS:
             yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
+        elif of_array in ("utf8", "filename"):
+            yield place, name, texts if of_array == "utf8" else paths, arguments[i].may_be_null()
         elif tag == "gboolean":
             yield place, name, switch, False
         elif tag == "filename":

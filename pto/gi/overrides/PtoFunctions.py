@@ -112,7 +112,7 @@ def import_path(function):
 
 def words(what):
     """A list of words of one text, or of a list; None: none."""
-    return shlex.split(what) if isinstance(what, str) else list(what or ())
+    return shlex.split(what) if isinstance(what, str) else what or ()
 
 
 def paths(what):

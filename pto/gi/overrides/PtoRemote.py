@@ -13,6 +13,7 @@ import sys
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from . import PtoChecks as _checks
 from . import PtoSerialized as _serialized
 from .PtoText import _
 
@@ -23,14 +24,14 @@ _roots: list[str] | None = None  # directories that functions may come from; Non
 
 
 def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_=None, serialized=False):
-    roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
+    roots = _checks.paths([roots] if isinstance(roots, (str, os.PathLike)) else roots or (), "roots")
     if python is None and (roots or serialized):
         python = sys.executable if address == "local:" else "python3"
     values = {"devices": GLib.Variant("u", devices), "sub-workers": GLib.Variant("u", sub_workers)}
     if address == "local:":  # of other machines their directories
         roots = [os.path.abspath(root) for root in roots]
-    for name, type_, value in (("platform", "s", platform), ("roots", "as", [os.fspath(root) for root in roots]),
-                               ("python", "s", python), ("program", "s", program), ("launcher", "as", list(launcher)), ("shell", "b", shell),
+    for name, type_, value in (("platform", "s", platform), ("roots", "as", roots),
+                               ("python", "s", python), ("program", "s", program), ("launcher", "as", _checks.texts(launcher, "launcher")), ("shell", "b", shell),
                                ("certificates", "s", certificates and os.path.abspath(certificates)),
                                ("trusted-fabric", "s", fabric)):
         if value:

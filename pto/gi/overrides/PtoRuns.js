@@ -223,6 +223,10 @@ function takeTargets(Pto) {
         const below = this.get_children(), ids = [workers].flat().map(worker => {
             if (!(worker instanceof Pto.Worker))
                 return worker;
+            if (callable instanceof Pto.Callable && callable.get_kind() === Pto.CallableKind.SUB) {
+                throw new TypeError(_('Pto.Worker.register: %s is no SUB worker, and "%s" is for those: workers names them by their numbers. ' +
+                    'What is registered on %s itself is for the SUB workers below that', worker.dup_path(), callable.get_name(), worker.dup_path()));
+            }
             for (let i = 0; i < below.get_n_items(); i++) {
                 if (below.get_item(i) === worker)
                     return worker.get_id();
