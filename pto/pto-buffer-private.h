@@ -8,13 +8,16 @@
 
 G_BEGIN_DECLS
 
-/* Who keeps the books. Any thread. */
+/* Who keeps the books, of all such buffers the same. Any thread. */
 typedef struct
 {
   /* FALSE with an error: the range is not of this buffer any more. */
   gboolean (*write) (gpointer owner, guint64 address, gconstpointer data, gsize size,
                      GError **error);
   gboolean (*read) (gpointer owner, guint64 address, gpointer data, gsize size, GError **error);
+  /* To memory of another owner, or the same. */
+  gboolean (*copy) (gpointer owner, guint64 address, gpointer to_owner, guint64 to, guint64 size,
+                    GError **error);
   PtoWorker *(*get_worker) (gpointer owner);
   /* With the last reference to the buffer. */
   void (*release) (gpointer owner);

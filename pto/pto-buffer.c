@@ -444,6 +444,56 @@ pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error
 }
 
 /**
+ * pto_buffer_copy_to:
+ * @buffer: a buffer
+ * @to: another one, or the same
+ * @offset: where from, in bytes from the beginning of @buffer
+ * @to_offset: where to, in bytes from the beginning of @to
+ * @size: how many bytes
+ * @error: where to say why not
+ *
+ * Copies bytes from one buffer to another, wherever they are; both ranges may overlap.
+ *
+ * Between two buffers of one remote worker nothing travels. From one remote worker to another the
+ * bytes pass through this machine in parts, in memory of the parameter `arena`, and never as a
+ * whole.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS, before anything is copied, when they reach beyond a buffer,
+ * and like [method@Pto.Buffer.read] and [method@Pto.Buffer.write]; then a part of them may have
+ * been copied. Source: seed 003. Thread safety: any thread; of device memory it waits for a run of
+ * that worker that is under way.
+ *
+ * Returns: %TRUE if they were copied
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_buffer_copy_to (PtoBuffer *buffer, PtoBuffer *to, guint64 offset, guint64 to_offset,
+                    guint64 size, GError **error)
+{
+  guint8 *source, *target;
+
+  g_return_val_if_fail (buffer != NULL, FALSE);
+  g_return_val_if_fail (to != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_range (buffer, offset, size, error) || !check_range (to, to_offset, size, error))
+    return FALSE;
+  source = buffer->data + offset;
+  target = to->data + to_offset;
+  if (buffer->ops != NULL && to->ops != NULL)
+    return buffer->ops->copy (buffer->owner, (guint64) (guintptr) source, to->owner,
+                              (guint64) (guintptr) target, size, error);
+  if (buffer->ops != NULL)
+    return buffer->ops->read (buffer->owner, (guint64) (guintptr) source, target, size, error);
+  if (to->ops != NULL)
+    return to->ops->write (to->owner, (guint64) (guintptr) target, source, size, error);
+  if (size > 0)
+    memmove (target, source, size);
+  return TRUE;
+}
+
+/**
  * pto_buffer_to_string:
  * @buffer: a buffer
  *

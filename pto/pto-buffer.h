@@ -38,6 +38,9 @@ gboolean pto_buffer_write (PtoBuffer *buffer, guint64 offset, GBytes *bytes, GEr
 PTO_AVAILABLE_IN_0_1
 GBytes *pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_buffer_copy_to (PtoBuffer *buffer, PtoBuffer *to, guint64 offset, guint64 to_offset,
+                             guint64 size, GError **error);
+PTO_AVAILABLE_IN_0_1
 char *pto_buffer_to_string (PtoBuffer *buffer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)

@@ -24,6 +24,8 @@
  * no room for that. */
 #define STAGING_BYTES (G_GUINT64_CONSTANT (4) << 20)
 #define STAGING_BYTES_MIN (G_GUINT64_CONSTANT (64) << 10)
+/* What is copied there is longer than a moment for none of its parts. */
+#define PART_BYTES (G_GUINT64_CONSTANT (64) << 20)
 
 typedef struct
 {
@@ -172,6 +174,16 @@ ask (LevelMachine *self, const PtoMachineMemory *use, guint child, PtoRemoteMemo
   return FALSE;
 }
 
+/* The same, of what needs none. */
+static gboolean
+ask_alone (LevelMachine *self, const PtoMachineMemory *use, guint child,
+           PtoRemoteMemoryRequest *request, GError **error)
+{
+  guint64 none = 0;
+
+  return ask (self, use, child, request, &none, 0, error);
+}
+
 /* Not waited for: nobody needs to know, and who lets go last may hold a lock. life: 0: whichever it
  * has become of. */
 static void
@@ -258,21 +270,34 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
   return ok;
 }
 
+/* Memory that bridges see, for a copy of that size; 0: there is none. */
+static guint64
+take_staging (LevelMachine *self, guint64 size, guint64 *room, GError **error)
+{
+  guint64 staging;
+
+  *room = MIN (size, STAGING_BYTES);
+  staging = pto_arena_alloc (*room);
+  while (staging == 0 && *room > STAGING_BYTES_MIN)
+    {
+      *room = MAX (*room / 2, STAGING_BYTES_MIN);
+      staging = pto_arena_alloc (*room);
+    }
+  if (staging == 0)
+    fail_for_room (self, *room, error);
+  return staging;
+}
+
 /* All of a copy, part by part, by way of memory that the bridge sees. */
 static gboolean
 copy (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GError **error)
 {
-  guint64 room = MIN (use->size, STAGING_BYTES);
-  guint64 staging = pto_arena_alloc (room);
+  guint64 room;
+  guint64 staging = take_staging (self, use->size, &room, error);
   gboolean ok = TRUE;
 
-  while (staging == 0 && room > STAGING_BYTES_MIN)
-    {
-      room = MAX (room / 2, STAGING_BYTES_MIN);
-      staging = pto_arena_alloc (room);
-    }
   if (staging == 0)
-    return fail_for_room (self, room, error);
+    return FALSE;
   for (guint64 at = 0; ok && at < use->size; at += room)
     {
       guint64 n = MIN (use->size - at, room);
@@ -284,6 +309,56 @@ copy (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GEr
       ok = ask (self, use, memory->child, &request, &staging, room, error);
       if (ok && use->what == PTO_MEMORY_COPY_FROM)
         memcpy ((guint8 *) use->host + at, (gconstpointer) (guintptr) staging, n);
+    }
+  if (staging != 0)
+    pto_arena_free (staging, room);
+  return ok;
+}
+
+/* Of one child nothing travels. Part by part, in an order in which none is written before it is
+ * read, if the two overlap. */
+static gboolean
+copy_there (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GError **error)
+{
+  gboolean is_backward = use->target > use->device;
+  gboolean ok = TRUE;
+
+  for (guint64 done = 0, n; ok && done < use->size; done += n)
+    {
+      PtoRemoteMemoryRequest request = { .what = PTO_MEMORY_COPY, .life = memory->life };
+      guint64 at;
+
+      n = MIN (use->size - done, PART_BYTES);
+      at = is_backward ? use->size - done - n : done;
+      request.address = use->device + at;
+      request.target = use->target + at;
+      request.bytes = n;
+      ok = ask_alone (self, use, memory->child, &request, error);
+    }
+  return ok;
+}
+
+/* From one child to another: by way of memory that both bridges see. */
+static gboolean
+copy_between (LevelMachine *self, const Memory *from, const Memory *to, const PtoMachineMemory *use,
+              GError **error)
+{
+  guint64 room;
+  guint64 staging = take_staging (self, use->size, &room, error);
+  gboolean ok = staging != 0;
+
+  for (guint64 at = 0; ok && at < use->size; at += room)
+    {
+      guint64 n = MIN (use->size - at, room);
+      PtoRemoteMemoryRequest read = {
+        .what = PTO_MEMORY_COPY_FROM, .life = from->life, .address = use->device + at, .bytes = n
+      };
+      PtoRemoteMemoryRequest write = {
+        .what = PTO_MEMORY_COPY_TO, .life = to->life, .address = use->target + at, .bytes = n
+      };
+
+      ok = ask (self, use, from->child, &read, &staging, room, error)
+           && ask (self, use, to->child, &write, &staging, room, error);
     }
   if (staging != 0)
     pto_arena_free (staging, room);
@@ -324,6 +399,22 @@ check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GErr
   return FALSE;
 }
 
+/* check_use() has found what is read. */
+static gboolean
+copy_to_other (LevelMachine *self, const Memory *from, const PtoMachineMemory *use, GError **error)
+{
+  PtoMachineMemory written = *use;
+  Memory to;
+
+  written.device = use->target;
+  written.child = G_MAXUINT;
+  if (!check_use (self, &written, &to, error) || !check_life (self, from, error)
+      || !check_life (self, &to, error))
+    return FALSE;
+  return from->child == to.child ? copy_there (self, from, use, error)
+                                 : copy_between (self, from, &to, use, error);
+}
+
 gboolean
 pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError **error)
 {
@@ -332,7 +423,9 @@ pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError
 
   if (use->what == PTO_MEMORY_MALLOC)
     return take (self, use, error);
-  if ((use->what == PTO_MEMORY_COPY_TO || use->what == PTO_MEMORY_COPY_FROM) && use->size == 0)
+  if (use->size == 0
+      && (use->what == PTO_MEMORY_COPY_TO || use->what == PTO_MEMORY_COPY_FROM
+          || use->what == PTO_MEMORY_COPY))
     return TRUE;
   if (!check_use (self, use, &memory, error))
     return FALSE;
@@ -347,6 +440,8 @@ pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError
       use->size = memory.bytes;
       use->give = pto_remote_range_release;
       return TRUE;
+    case PTO_MEMORY_COPY:
+      return copy_to_other (self, &memory, use, error);
     default:
       return check_life (self, &memory, error) && copy (self, &memory, use, error);
     }

@@ -96,9 +96,11 @@ typedef struct
     PTO_MEMORY_FREE,
     PTO_MEMORY_RELEASE, /* from now on it is the caller's, who calls give (device, size) */
     PTO_MEMORY_COPY_TO,
-    PTO_MEMORY_COPY_FROM
+    PTO_MEMORY_COPY_FROM,
+    PTO_MEMORY_COPY /* from one to another; only of a machine whose children have it */
   } what;
   guint64 device; /* address; the result of MALLOC */
+  guint64 target; /* the same, of what COPY writes */
   gpointer host;
   guint64 size; /* a result of RELEASE */
   guint child;  /* of a machine that has children: whose memory; G_MAXUINT: the address says it */

@@ -80,6 +80,37 @@ check_life (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError 
   return FALSE;
 }
 
+static const PtoRemoteBlock *
+find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error)
+{
+  const PtoRemoteBlock *block
+      = pto_remote_directory_find_owned (self->directory, address, address + bytes);
+
+  if (block == NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"), bytes,
+                 address, self->path);
+  return block;
+}
+
+/* All of it is there: nothing of it travels. */
+static gboolean
+copy_there (PtoRemoteChild *self, const struct pto_call *call,
+            const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from, GError **error)
+{
+  const PtoRemoteBlock *to = find_owned (self, request->target, request->bytes, error);
+  g_autoptr (GVariant) reply = NULL;
+
+  if (to == NULL)
+    return FALSE;
+  reply = pto_remote_child_call (self, call, "Copy",
+                                 g_variant_new ("(ttttt)", from->number,
+                                                request->address - from->begin, to->number,
+                                                request->target - to->begin, request->bytes),
+                                 "()", error);
+  return reply != NULL;
+}
+
 static gboolean
 copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRequest *request,
       GError **error)
@@ -89,15 +120,11 @@ copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
 
   if (!check_life (self, request, error))
     return FALSE;
-  block = pto_remote_directory_find_owned (self->directory, request->address,
-                                           request->address + request->bytes);
+  block = find_owned (self, request->address, request->bytes, error);
   if (block == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"),
-                   request->bytes, request->address, self->path);
-      return FALSE;
-    }
+    return FALSE;
+  if (request->what == PTO_MEMORY_COPY)
+    return copy_there (self, call, request, block, error);
   offset = request->address - block->begin;
   if (request->what == PTO_MEMORY_COPY_TO)
     {

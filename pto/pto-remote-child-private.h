@@ -28,6 +28,7 @@ typedef struct
   guint32 what;    /* as PtoMachineMemory has it */
   guint32 life;    /* of the worker, that the memory is of; MALLOC: 0; FREE: 0: of any */
   guint64 address; /* by which it is known here */
+  guint64 target;  /* the same, of the same worker and life: what COPY writes */
   guint64 bytes;
   /* In the arena: what is copied, or where to; MALLOC: where to say which life it is of. */
   guint64 staging;

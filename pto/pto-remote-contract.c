@@ -72,6 +72,11 @@ static const char contract[]
       "</method>"
       /* Answered at once: CLOCK_MONOTONIC, ns. */
       "<method name='Clock'><arg direction='out' name='time' type='t'/></method>"
+      /* So many bytes from there come there; the two may overlap. */
+      "<method name='Copy'><arg direction='in' name='from' type='t'/>"
+      "<arg direction='in' name='from-offset' type='t'/><arg direction='in' name='to' type='t'/>"
+      "<arg direction='in' name='to-offset' type='t'/>"
+      "<arg direction='in' name='bytes' type='t'/></method>"
       /* The task under way is not wanted any more; no reply. */
       "<method name='Cancel'/>"
       /* Answered at once, also during a task: a number that changes while it gets on. */

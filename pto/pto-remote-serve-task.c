@@ -174,6 +174,23 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
   return TRUE;
 }
 
+gboolean
+pto_remote_session_copy (PtoRemoteSession *session, GVariant *body, GError **error)
+{
+  guint64 from_number, from_offset, to_number, to_offset, bytes;
+  const PtoRemoteMemory *from, *to;
+
+  g_variant_get (body, "(ttttt)", &from_number, &from_offset, &to_number, &to_offset, &bytes);
+  from = find_block (session, from_number, from_offset, bytes, error);
+  to = from != NULL ? find_block (session, to_number, to_offset, bytes, error) : NULL;
+  if (to == NULL)
+    return FALSE;
+  if (bytes > 0)
+    memmove ((gpointer) (guintptr) (to->address + to_offset),
+             (gconstpointer) (guintptr) (from->address + from_offset), bytes);
+  return TRUE;
+}
+
 /* --- tasks --- */
 
 /* A part of a block, as a task has it. */

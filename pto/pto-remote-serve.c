@@ -140,6 +140,8 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
     pto_remote_session_begin (session, body, &error);
   else if (strcmp (member, "Get") == 0)
     is_answered = pto_remote_session_send_contents (session, message, &error);
+  else if (strcmp (member, "Copy") == 0)
+    pto_remote_session_copy (session, body, &error);
   else if (strcmp (member, "Trace") == 0)
     result = pto_remote_session_tell_record (session, body, &error);
   else if (strcmp (member, "Has") == 0)

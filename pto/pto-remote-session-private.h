@@ -87,7 +87,7 @@ gboolean pto_remote_session_register (PtoRemoteSession *session, GVariant *body,
 gboolean pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **error);
 gboolean pto_remote_session_unregister (PtoRemoteSession *session, GVariant *body, GError **error);
 
-/* --- pto-remote-serve-task.c: Begin, Put, Get, Run, Trace --- */
+/* --- pto-remote-serve-task.c: Begin, Put, Get, Copy, Run, Trace --- */
 
 void pto_remote_session_block_free (gpointer block);
 gboolean pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error);
@@ -98,6 +98,7 @@ gboolean pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body
 /* Answers by itself. */
 gboolean pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *message,
                                            GError **error);
+gboolean pto_remote_session_copy (PtoRemoteSession *session, GVariant *body, GError **error);
 GVariant *pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error);
 GVariant *pto_remote_session_tell_record (PtoRemoteSession *session, GVariant *body,
                                           GError **error);

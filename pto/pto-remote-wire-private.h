@@ -31,7 +31,7 @@ G_BEGIN_DECLS
 
 #define PTO_REMOTE_INTERFACE "org.libpto.Remote1"
 /* What the two ends have to agree on in Hello. */
-#define PTO_REMOTE_PROTOCOL 7u
+#define PTO_REMOTE_PROTOCOL 8u
 /* Contents of a task's tensors up to this size, all together, travel in its call. More of them
  * follow messages that say how many bytes there are, as they lie in memory: to the task in parts
  * of no more than this size, so that it can be left off between two of them. */

@@ -11,6 +11,9 @@
 #include "pto-orchestrator-private.h"
 #include "pto-text-private.h"
 
+/* Of what is copied by way of this process. */
+#define PART_BYTES (G_GUINT64_CONSTANT (1) << 20)
+
 /* The device memory of one buffer. While the machine has it in its books, its worker has it in its
  * blocks; when that is closed it is given to the buffer. */
 typedef struct
@@ -141,6 +144,43 @@ block_read (gpointer owner, guint64 address, gpointer data, gsize size, GError *
                                        error);
 }
 
+/* Of two that no machine has both of. Part by part, in an order in which none is written before it
+ * is read, if the two overlap. */
+static gboolean
+copy_in_parts (Block *from, guint64 address, Block *to, guint64 target, guint64 size,
+               GError **error)
+{
+  g_autofree gpointer part = g_malloc (MIN (size, PART_BYTES));
+  gboolean is_backward = target > address;
+
+  for (guint64 done = 0, n; done < size; done += n)
+    {
+      guint64 at;
+
+      n = MIN (size - done, PART_BYTES);
+      at = is_backward ? size - done - n : done;
+      if (!block_read (from, address + at, part, n, error)
+          || !block_write (to, target + at, part, n, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+block_copy (gpointer owner, guint64 address, gpointer to_owner, guint64 to, guint64 size,
+            GError **error)
+{
+  Block *from = owner;
+  Block *other = to_owner;
+  PtoMachineMemory call
+      = { .what = PTO_MEMORY_COPY, .device = address, .target = to, .size = size };
+
+  if (from->worker->remote == NULL || other->worker->remote == NULL
+      || from->keeper != other->keeper)
+    return copy_in_parts (from, address, other, to, size, error);
+  return use_memory (from->worker, &call, NULL, error);
+}
+
 static PtoWorker *
 block_get_worker (gpointer owner)
 {
@@ -194,6 +234,7 @@ block_release (gpointer owner)
 static const PtoBufferOwner block_ops = {
   .write = block_write,
   .read = block_read,
+  .copy = block_copy,
   .get_worker = block_get_worker,
   .release = block_release,
 };

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,91 @@ class Memory(unittest.TestCase):
             self.assertEqual(self.count()[2], 2 * (2 * n + 4 + 8))  # what add, add and copy have read
         self.assertEqual(out.tolist(), [[23, 23, 223, 223], [24, 24, 224, 224]])
         self.assertEqual(np.frombuffer(x[1].read(2 * n - 4, 4).get_data(), "i2").tolist(), [24, 24])
+
+    def traffic(self):
+        """Bytes sent and received by each remote worker so far, memory of the program included."""
+        text = self.host.dup_metrics()
+        return [[int(float(re.search(rf'pto_remote_{what}_bytes_total{{[^}}]*"L4/0/L3/{i}"[^}}]*}} (\S+)', text)[1])) for what in ("sent", "received")]
+                for i in range(2)]
+
+    def test_copies(self):
+        size = 5 * MIB + 3  # in several parts
+        a, b = (remote.alloc_buffer(size) for remote in self.remotes)
+        here, chip = Pto.Buffer.new(size), Pto.Worker()
+        there = chip.alloc_buffer(size)
+        np.asarray(here)[:] = np.frombuffer(data(size), "u1")
+        before = self.traffic()
+        self.assertTrue(here.copy_to(a))
+        self.assertEqual(self.traffic(), [[before[0][0] + size, before[0][1]], before[1]])
+        a.copy_to(b)
+        self.assertEqual(self.traffic(), [[before[0][0] + size, before[0][1] + size], [before[1][0] + size, before[1][1]]])
+        b.copy_to(there)
+        np.asarray(here)[:] = 0
+        there.copy_to(here)
+        self.assertEqual(np.asarray(here).tobytes(), data(size))
+        # A part of it, and nothing beside it.
+        b.write(0, GLib.Bytes.new(bytes(size)))
+        a.copy_to(b, 7, 2 * MIB - 1, 3 * MIB)
+        self.assertEqual(b.read(0, size).get_data(), bytes(2 * MIB - 1) + data(size)[7:7 + 3 * MIB] + bytes(4))
+        a.copy_to(b, size, size)
+        b.copy_to(a, 5, 9, 0)
+        self.assertEqual(a.read(0, size).get_data(), data(size))
+        chip.close()
+
+    def test_a_copy_at_one_worker(self):
+        """Nothing travels, and what overlaps is as if it were copied at once."""
+        size = 3 * MIB + 1
+        a, b = (self.remotes[0].alloc_buffer(size) for _ in range(2))
+        a.write(0, GLib.Bytes.new(data(size)))
+        before = self.traffic()
+        a.copy_to(b, 1, 0, size - 1)
+        b.copy_to(b, 0, 100, size - 100)
+        a.copy_to(a, 4096, 0)
+        self.assertEqual(self.traffic(), before)
+        moved = data(size)[1:] + b"\0"
+        self.assertEqual(b.read(0, size).get_data(), moved[:100] + moved[:-100])
+        self.assertEqual(a.read(0, size).get_data(), data(size)[4096:] + data(size)[-4096:])
+
+    def test_copies_that_can_not_be(self):
+        a, b = (remote.alloc_buffer(64) for remote in self.remotes)
+        a.write(0, GLib.Bytes.new(data(64)))
+        b.write(0, GLib.Bytes.new(data(64, 9)))
+        for call in (lambda: a.copy_to(b, 60, 0, 5), lambda: a.copy_to(b, 0, 60, 5), lambda: a.copy_to(b, 2**64 - 1, 0, 1),
+                     lambda: a.copy_to(Pto.Buffer.new(63)), lambda: Pto.Buffer.new(65).copy_to(a), lambda: a.copy_to(b, 0, 1, 2**64 - 1)):
+            self.fails(Pto.Error.INVALID_ARGS, call, "reach beyond a buffer of")
+        self.assertEqual(b.read(0, 64).get_data(), data(64, 9))
+        self.kill(0)
+        earlier = "is of life 1 of L4/0/L3/0, which was lost, and all of its memory with it; this is its life 2"
+        for call in lambda: a.copy_to(b), lambda: b.copy_to(a), lambda: a.copy_to(a), lambda: a.copy_to(Pto.Buffer.new(64)):
+            self.fails(Pto.Error.WORKER_LOST, call, earlier)
+        self.assertEqual(b.read(0, 64).get_data(), data(64, 9))
+        again = self.remotes[0].alloc_buffer(64)
+        b.copy_to(again)
+        self.assertEqual(again.read(0, 64).get_data(), data(64, 9))
+        self.host.close()
+        self.fails(Pto.Error.CLOSED, lambda: b.copy_to(again), "closed")
+
+    def test_copies_inside_an_orchestration(self):
+        """They go in between its tasks."""
+        a, b = (remote.alloc_buffer(8) for remote in self.remotes)
+        out = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out):
+            a.write(0, GLib.Bytes.new(np.arange(4, dtype="i2").tobytes()))
+            a.copy_to(b)
+            orch.submit_next_level(self.add, [over(b, 4).update(), 10], worker=1)
+            orch.submit_next_level(self.copy, [over(b, 4).read(), out.write_existing()], worker=1)
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tolist(), [10, 11, 12, 13])
+
+    def test_copies_between_trees(self):
+        other = Pto.Worker(level=4)
+        a, b = self.remotes[0].alloc_buffer(3 * MIB), other.add_remote_worker("local:", roots=root).alloc_buffer(3 * MIB)
+        a.write(0, GLib.Bytes.new(data(3 * MIB)))
+        a.copy_to(b)
+        self.assertEqual(b.read(0, 3 * MIB).get_data(), data(3 * MIB))
+        other.close()
 
     def test_numbers(self):
         worker, other = self.remotes
@@ -274,7 +360,17 @@ class Memory(unittest.TestCase):
 
     def test_it_dies_in_the_midst(self):
         """Of each use: the far end stands still, so none is over before it is ended."""
-        uses = (lambda x: x.write(0, GLib.Bytes.new(bytes(24 * MIB))), lambda x: x.read(0, 24 * MIB), lambda x: self.remotes[0].alloc_buffer(8))
+        self.die(lambda x: x.write(0, GLib.Bytes.new(bytes(24 * MIB))), lambda x: x.read(0, 24 * MIB), lambda x: self.remotes[0].alloc_buffer(8),
+                 last_may_come_later=True)
+
+    def test_it_dies_in_the_midst_of_a_copy(self):
+        other = self.remotes[1].alloc_buffer(24 * MIB)
+        other.write(0, GLib.Bytes.new(b"\5" * (24 * MIB)))
+        self.die(lambda x: other.copy_to(x), lambda x: x.copy_to(x, 0, 1, 8), lambda x: x.copy_to(other))
+        self.assertEqual(other.read(0, 24 * MIB).get_data(), b"\5" * (24 * MIB))  # nothing has come
+
+    def die(self, *uses, last_may_come_later=False):
+        """In the midst of each of them; the last may have come to the next life."""
         for number, use in enumerate(uses):
             x = self.remotes[0].alloc_buffer(24 * MIB)
             pid = self.pids()[0]
@@ -294,7 +390,7 @@ class Memory(unittest.TestCase):
             self.assertFalse(thread.is_alive())
             # Who asks for memory may have come to the next life: that has some.
             self.assertEqual([error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST) for error in errors], [True] * len(errors))
-            self.assertTrue(errors or number == 2)
+            self.assertTrue(errors or (last_may_come_later and use is uses[-1]))
             deadline = GLib.get_monotonic_time() + 60 * 10**6
             while True:
                 try:

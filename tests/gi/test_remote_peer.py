@@ -232,6 +232,15 @@ class RemotePeer(unittest.TestCase):
         self.assertIn("are not there", peer.ask(peer.put(5, (1 << 64) - 1, b"abcd", reply=True)))
         self.assertEqual(peer.get(5, 0, 8), b"\0\0\0\0abcd")
         self.assertIn("are not there", peer.call("Get", "(ttt)", 5, 0, 1 << 40))
+        # Both ranges of a copy have to be there, or nothing is copied; they may overlap.
+        self.assertEqual(peer.call("Begin", "(ata(tt))", [], [(8, 16)]), ())
+        self.assertEqual(peer.call("Copy", "(ttttt)", 5, 4, 8, 1, 4), ())
+        self.assertEqual(peer.call("Copy", "(ttttt)", 8, 1, 8, 3, 4), ())
+        self.assertEqual(peer.call("Copy", "(ttttt)", 5, 8, 8, 16, 0), ())
+        for of in ((4, 0, 8, 0, 1), (5, 0, 4, 0, 1), (5, 1, 8, 0, 8), (8, 0, 5, 1, 8), (5, (1 << 64) - 1, 8, 0, 2), (5, 0, 8, (1 << 64) - 1, 2),
+                   (8, 0, 8, 0, (1 << 64) - 1)):
+            self.assertIn("are not there", peer.call("Copy", "(ttttt)", *of))
+        self.assertEqual(peer.get(8, 0, 16), b"\0ababcd" + bytes(9))
         # What was put wrongly keeps the next task from beginning, and no other.
         peer.send(peer.put(7, 0, b"abcd"))
         self.assertIn("memory number 7 are not there", self.run_nothing(peer, [(6, 8)], [(6, 0, 8, READ, [(0, eight)])]))
@@ -319,7 +328,7 @@ class RemotePeer(unittest.TestCase):
                                     identity=1)] * dice.randrange(3), begun=[(1, 8)], dropped=[1], record=dice.randrange(3))),
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
                     peer.blob("Begin", "(ata(tt))", [1], [(1, 8), (2, 4096)]), peer.put(1, 0, eight, reply=True),
-                    peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
+                    peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Copy", "(ttttt)", 1, 0, 1, 1, 7), peer.blob("Has", "(aay)", [eight * 4]),
                     peer.blob("Register", "(ayayaybau)", eight * 4, eight, eight, True, [dice.randrange(1 << 32)]),
                     peer.blob("Commit", "(aay)", [eight * 4]), peer.blob("Unregister", "(ay)", eight * 4), peer.blob("Progress"), peer.blob("Cancel")]))
                 for _ in range(dice.randrange(3)):

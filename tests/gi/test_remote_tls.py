@@ -463,7 +463,7 @@ class Tls(Listening):
         numbers = 0, 1, 7, 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 64) - 1
         blobs = b"", b"\1" * 32, b"\0" * 48, bytes(range(256))
         right = {"Hello": "(ussa{sv})", "Has": "(aay)", "Content": "(ayayb)", "Register": "(ayayaybau)", "Commit": "(aay)", "Unregister": "(ay)",
-                 "Begin": "(ata(tt))", "Put": "(ttt)", "Run": "(ay)", "Recall": "()", "Get": "(ttt)", "Trace": "(t)", "Clock": "()",
+                 "Begin": "(ata(tt))", "Put": "(ttt)", "Run": "(ay)", "Recall": "()", "Get": "(ttt)", "Copy": "(ttttt)", "Trace": "(t)", "Clock": "()",
                  "Cancel": "()", "Progress": "()", "Nothing": "()"}
 
         def value(kind):
