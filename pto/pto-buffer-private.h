@@ -18,6 +18,8 @@ typedef struct
   /* To memory of another owner, or the same. */
   gboolean (*copy) (gpointer owner, guint64 address, gpointer to_owner, guint64 to, guint64 size,
                     GError **error);
+  /* A text that names that part of it. */
+  char *(*export) (gpointer owner, guint64 address, guint64 size, GError **error);
   PtoWorker *(*get_worker) (gpointer owner);
   /* With the last reference to the buffer. */
   void (*release) (gpointer owner);

@@ -494,6 +494,53 @@ pto_buffer_copy_to (PtoBuffer *buffer, PtoBuffer *to, guint64 offset, guint64 to
 }
 
 /**
+ * pto_buffer_export:
+ * @buffer: memory of a remote worker ([method@Pto.Worker.alloc_buffer])
+ * @offset: where the part begins, in bytes from the beginning of @buffer
+ * @size: bytes of it, at least 1
+ * @error: where to say why not
+ *
+ * Gives a text that names a part of a buffer, a token, to be kept or handed on.
+ *
+ * [method@Pto.Worker.import_buffer] of the same worker makes a buffer of it, which is a reference
+ * to the same memory. The token is none: when the last buffer is gone, so is the memory, and the
+ * token names nothing. It is of one life of the worker, and is good in this process, below the
+ * worker that the remote one is below. Nobody else can make one, or change it: who is handed a
+ * token can import that part, and no other.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for a part that is none of the buffer, with
+ * %PTO_ERROR_NOT_SUPPORTED for memory that is no remote worker's, which whoever sees it has by its
+ * address, or its descriptor, with %PTO_ERROR_WORKER_LOST when it was lost, and with
+ * %PTO_ERROR_CLOSED. Thread safety: any thread; waits for a run that is under way.
+ *
+ * Returns: (transfer full): a token, of ASCII without spaces
+ *
+ * Since: 0.1
+ */
+char *
+pto_buffer_export (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
+{
+  g_return_val_if_fail (buffer != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!check_range (buffer, offset, size, error))
+    return NULL;
+  if (size == 0)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           _ ("0 bytes of a buffer can not be exported: at least 1 is wanted"));
+      return NULL;
+    }
+  if (buffer->ops != NULL)
+    return buffer->ops->export(buffer->owner, (guint64) (guintptr) buffer->data + offset, size,
+                               error);
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                       _ ("the buffer is no memory of a remote worker: children see it at its "
+                          "address, and another process that is sent its descriptor can map it"));
+  return NULL;
+}
+
+/**
  * pto_buffer_to_string:
  * @buffer: a buffer
  *

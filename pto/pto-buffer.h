@@ -41,6 +41,8 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_buffer_copy_to (PtoBuffer *buffer, PtoBuffer *to, guint64 offset, guint64 to_offset,
                              guint64 size, GError **error);
 PTO_AVAILABLE_IN_0_1
+char *pto_buffer_export (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error);
+PTO_AVAILABLE_IN_0_1
 char *pto_buffer_to_string (PtoBuffer *buffer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)

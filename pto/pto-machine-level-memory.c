@@ -264,6 +264,7 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
     {
       add (self, &memory);
       use->device = memory.begin;
+      use->life = memory.life;
     }
   else if (memory.begin != 0)
     pto_remote_range_release (memory.begin, memory.bytes);
@@ -365,6 +366,17 @@ copy_between (LevelMachine *self, const Memory *from, const Memory *to, const Pt
   return ok;
 }
 
+/* This side knows whose it is, and who has it what there is of it. */
+static gboolean
+check_there (LevelMachine *self, const Memory *memory, const PtoMachineMemory *use, GError **error)
+{
+  PtoRemoteMemoryRequest request = {
+    .what = PTO_MEMORY_CHECK, .life = memory->life, .address = use->device, .bytes = use->size
+  };
+
+  return check_life (self, memory, error) && ask_alone (self, use, memory->child, &request, error);
+}
+
 /* Is it all of that worker's? child: G_MAXUINT: whoever it is of. */
 static gboolean
 check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GError **error)
@@ -423,6 +435,11 @@ pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError
 
   if (use->what == PTO_MEMORY_MALLOC)
     return take (self, use, error);
+  if (use->what == PTO_MEMORY_LIFE)
+    {
+      use->life = pto_writes_life (pto_level_writes (self->level), use->child);
+      return TRUE;
+    }
   if (use->size == 0
       && (use->what == PTO_MEMORY_COPY_TO || use->what == PTO_MEMORY_COPY_FROM
           || use->what == PTO_MEMORY_COPY))
@@ -440,6 +457,8 @@ pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *use, GError
       use->size = memory.bytes;
       use->give = pto_remote_range_release;
       return TRUE;
+    case PTO_MEMORY_CHECK:
+      return check_there (self, &memory, use, error);
     case PTO_MEMORY_COPY:
       return copy_to_other (self, &memory, use, error);
     default:

@@ -95,6 +95,10 @@ typedef struct
     PTO_MEMORY_MALLOC,
     PTO_MEMORY_FREE,
     PTO_MEMORY_RELEASE, /* from now on it is the caller's, who calls give (device, size) */
+    /* Only of a machine whose children have it: in which life is that child, and is that range
+     * still there, with whoever has it? */
+    PTO_MEMORY_LIFE,
+    PTO_MEMORY_CHECK,
     PTO_MEMORY_COPY_TO,
     PTO_MEMORY_COPY_FROM,
     PTO_MEMORY_COPY /* from one to another; only of a machine whose children have it */
@@ -103,6 +107,7 @@ typedef struct
   guint64 target; /* the same, of what COPY writes */
   gpointer host;
   guint64 size; /* a result of RELEASE */
+  guint32 life; /* a result of LIFE, and of MALLOC: of the child that has it */
   guint child;  /* of a machine that has children: whose memory; G_MAXUINT: the address says it */
   /* Of the same, asked while it is waited for: is it not wanted any more? NULL: it is. */
   bool (*is_unwanted) (void *data);

@@ -171,6 +171,9 @@ pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, 
     case PTO_MEMORY_FREE:
       give_back (self, &request);
       return TRUE;
+    case PTO_MEMORY_CHECK:
+      return check_life (self, &request, error)
+             && find_owned (self, request.address, request.bytes, error) != NULL;
     default:
       return copy (self, call, &request, error);
     }

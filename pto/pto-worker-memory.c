@@ -11,16 +11,21 @@
 #include "pto-orchestrator-private.h"
 #include "pto-text-private.h"
 
+#include <string.h>
+
 /* Of what is copied by way of this process. */
 #define PART_BYTES (G_GUINT64_CONSTANT (1) << 20)
 
-/* The device memory of one buffer. While the machine has it in its books, its worker has it in its
- * blocks; when that is closed it is given to the buffer. */
+/* The device memory of a buffer, and of those that are parts of it. While the machine has it in its
+ * books, its worker has it in its blocks; when that is closed it is given to the buffer. */
 typedef struct
 {
-  PtoWorker *worker; /* owned */
+  gatomicrefcount ref_count; /* of buffers; W: any thread, with the keeper's lock */
+  PtoWorker *worker;         /* owned */
   PtoWorker *keeper; /* owned; whose machine has the books: the worker, or the one above it */
-  guint64 address;   /* immutable once it is in the worker's blocks */
+  guint64 address;   /* immutable once it is in the worker's blocks, as the next two */
+  guint64 number;    /* the keeper's; never given twice */
+  guint32 life;      /* of a remote worker, that it is of */
   /* W: take_down, with the worker's lock, when it takes this out of the blocks. */
   guint64 size;
   void (*give) (guint64 address, guint64 size);
@@ -66,7 +71,9 @@ call_memory (gpointer data)
     {
       /* Before the machine is given back: the worker may be closed next. */
       call->block->address = call->memory.device;
+      call->block->life = call->memory.life;
       g_mutex_lock (&call->worker->lock);
+      call->block->number = ++call->worker->n_blocks;
       g_hash_table_insert (call->worker->blocks, &call->block->address, call->block);
       g_mutex_unlock (&call->worker->lock);
     }
@@ -112,6 +119,7 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
       pto_worker_give_back (keeper);
     }
   memory->device = call.memory.device;
+  memory->life = call.memory.life;
   if (!call.done && g_atomic_int_get (&keeper->closing)
       && g_error_matches (call.error, G_IO_ERROR, G_IO_ERROR_CANCELLED)
       && !g_cancellable_is_cancelled (call.cancellable))
@@ -181,6 +189,51 @@ block_copy (gpointer owner, guint64 address, gpointer to_owner, guint64 to, guin
   return use_memory (from->worker, &call, NULL, error);
 }
 
+/* With the keeper's lock. */
+static gboolean
+make_seal (PtoWorker *keeper, GError **error)
+{
+  g_autofree PtoTokenSeal *seal = NULL;
+
+  if (keeper->seal != NULL)
+    return TRUE;
+  seal = g_new0 (PtoTokenSeal, 1);
+  if (!pto_token_seal_make (seal, error))
+    return FALSE;
+  keeper->seal = g_steal_pointer (&seal);
+  return TRUE;
+}
+
+static char *
+block_export (gpointer owner, guint64 address, guint64 size, GError **error)
+{
+  Block *block = owner;
+  PtoMachineMemory call = { .what = PTO_MEMORY_CHECK, .device = address, .size = size };
+  g_autofree char *path = pto_worker_dup_path (block->worker);
+  PtoMemoryToken token = { .path = path,
+                           .life = block->life,
+                           .number = block->number,
+                           .offset = address - block->address,
+                           .size = size };
+  gboolean ok;
+
+  if (block->worker->remote == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   _ ("the buffer is device memory of %s, which is no remote worker: whoever sees "
+                      "it has it by its address"),
+                   path);
+      return NULL;
+    }
+  if (!use_memory (block->worker, &call, NULL, error))
+    return NULL;
+  g_mutex_lock (&block->keeper->lock);
+  ok = make_seal (block->keeper, error);
+  g_mutex_unlock (&block->keeper->lock);
+  /* It does not change any more. */
+  return ok ? pto_memory_token_to_string (&token, block->keeper->seal) : NULL;
+}
+
 static PtoWorker *
 block_get_worker (gpointer owner)
 {
@@ -209,10 +262,16 @@ block_release (gpointer owner)
   if (pto_worker_is_foreign (worker))
     {
       /* The memory is that of the process which this one is a copy of, and so are the books. */
-      block_free (block);
+      if (g_atomic_ref_count_dec (&block->ref_count))
+        block_free (block);
       return;
     }
   g_mutex_lock (&worker->lock);
+  if (!g_atomic_ref_count_dec (&block->ref_count))
+    {
+      g_mutex_unlock (&worker->lock);
+      return;
+    }
   if (g_hash_table_remove (worker->blocks, &block->address))
     {
       g_array_append_val (worker->unused_blocks, block->address);
@@ -235,6 +294,7 @@ static const PtoBufferOwner block_ops = {
   .write = block_write,
   .read = block_read,
   .copy = block_copy,
+  .export = block_export,
   .get_worker = block_get_worker,
   .release = block_release,
 };
@@ -313,6 +373,7 @@ pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   block = g_new0 (Block, 1);
+  g_atomic_ref_count_init (&block->ref_count);
   block->worker = g_object_ref (worker);
   block->keeper = g_object_ref (get_keeper (worker));
   if (!use_memory (worker, &call, block, error))
@@ -321,6 +382,129 @@ pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
       return NULL;
     }
   return pto_buffer_new_owned (call.device, size, &block_ops, block);
+}
+
+/* One more reference; NULL: nobody has it any more. */
+static Block *
+find_block (PtoWorker *keeper, guint64 number)
+{
+  Block *found = NULL;
+  GHashTableIter iter;
+  gpointer value;
+
+  g_mutex_lock (&keeper->lock);
+  g_hash_table_iter_init (&iter, keeper->blocks);
+  while (found == NULL && g_hash_table_iter_next (&iter, NULL, &value))
+    if (((Block *) value)->number == number)
+      found = value;
+  if (found != NULL)
+    g_atomic_ref_count_inc (&found->ref_count);
+  g_mutex_unlock (&keeper->lock);
+  return found;
+}
+
+/* What a token of this worker names. */
+static Block *
+find_exported (PtoWorker *self, const PtoMemoryToken *token, GError **error)
+{
+  PtoMachineMemory life = { .what = PTO_MEMORY_LIFE };
+  PtoMachineMemory check = { .what = PTO_MEMORY_CHECK, .size = token->size };
+  Block *block;
+
+  if (!use_memory (self, &life, NULL, error))
+    return NULL;
+  if (life.life != token->life)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                   _ ("the token is of memory of life %u of %s, which was lost, and all of its "
+                      "memory with it; this is its life %u: ask that one for memory"),
+                   token->life, token->path, life.life);
+      return NULL;
+    }
+  block = find_block (get_keeper (self), token->number);
+  if (block == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the token is of memory of %s that was given back: a token keeps nothing, it "
+                      "is there as long as a buffer of it"),
+                   token->path);
+      return NULL;
+    }
+  check.device = block->address + token->offset;
+  if (use_memory (self, &check, NULL, error))
+    return block;
+  block_release (block);
+  return NULL;
+}
+
+/**
+ * pto_worker_import_buffer:
+ * @worker: a remote worker ([method@Pto.Worker.add_remote_worker]); one that was not started is
+ *   started
+ * @token: what [method@Pto.Buffer.export] gave
+ * @error: where to say why there is none
+ *
+ * Makes a buffer of memory that a token names: one more reference to the same memory.
+ *
+ * Nothing is copied, or allocated. What is written by one is read by the other, and tensors in both
+ * depend on each other where they overlap. The memory is given back when nothing can reach it by
+ * any of them.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for what is no token, was changed or made up, or is of memory
+ * that was given back, of another worker, or another program; with %PTO_ERROR_NOT_SUPPORTED for a
+ * worker that is no remote one; with %PTO_ERROR_WORKER_LOST for another life of the worker; and
+ * with %PTO_ERROR_CLOSED. No two workers share memory: of one below the same worker
+ * [method@Pto.Buffer.copy_to] copies it. Thread safety: any thread; waits for a run that is under
+ * way.
+ *
+ * Returns: (transfer full): a buffer
+ *
+ * Since: 0.1
+ */
+PtoBuffer *
+pto_worker_import_buffer (PtoWorker *worker, const char *token, GError **error)
+{
+  g_autofree char *path = NULL;
+  g_autofree char *owner = NULL;
+  PtoWorker *keeper;
+  PtoTokenSeal *seal;
+  PtoMemoryToken named;
+  Block *block;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (token != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  keeper = get_keeper (worker);
+  if (!pto_worker_check_process (keeper, error))
+    return NULL;
+  path = pto_worker_dup_path (worker);
+  if (keeper == worker)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   _ ("%s is no remote worker, and has no memory that could be imported: a buffer "
+                      "of this process is used as it is"),
+                   path);
+      return NULL;
+    }
+  g_mutex_lock (&keeper->lock);
+  seal = keeper->seal;
+  g_mutex_unlock (&keeper->lock);
+  if (!pto_memory_token_from_string (token, seal, path, &named, error))
+    return NULL;
+  owner = named.path;
+  if (strcmp (owner, path) != 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("the token is of memory of %s, which %s does not share: import it there, and "
+                      "copy it by Buffer.copy_to() into memory of %s (Worker.alloc_buffer())"),
+                   owner, path, path);
+      return NULL;
+    }
+  block = find_exported (worker, &named, error);
+  return block != NULL
+             ? pto_buffer_new_owned (block->address + named.offset, named.size, &block_ops, block)
+             : NULL;
 }
 
 /* --- memory that a program has the number of --- */

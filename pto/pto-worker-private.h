@@ -18,6 +18,7 @@
 #include "pto-collective-private.h"
 #include "pto-gate-private.h"
 #include "pto-machine-private.h"
+#include "pto-memory-token-private.h"
 #include "pto-registry-private.h"
 #include "pto-remote-launch-private.h"
 #include "pto-worker.h"
@@ -93,6 +94,8 @@ struct _PtoWorker
   char *schedule;            /* of the runs that begin; NULL: they have none */
   GError *params_error;      /* of the environment, told by start */
   GHashTable *blocks;        /* of device memory, by address: of buffers that are alive */
+  guint64 n_blocks;          /* that there were so far */
+  PtoTokenSeal *seal;        /* of what was exported; NULL: nothing was yet */
   GArray *unused_blocks;     /* addresses, of buffers that are not: freed when it is given back */
   GPtrArray *retired;        /* PtoRegistration: removed when the machine is idle */
   GPtrArray *ahead;          /* of a run: PtoExpectedKernel that were compiled before it; or NULL */

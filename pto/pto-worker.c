@@ -396,6 +396,7 @@ pto_worker_finalize (GObject *object)
     self->machine->ops->free (self->machine);
   g_ptr_array_unref (self->retired);
   g_hash_table_unref (self->blocks);
+  g_free (self->seal);
   g_array_unref (self->unused_blocks);
   pto_registry_free (self->registry);
   g_async_queue_unref (self->queue);

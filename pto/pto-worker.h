@@ -182,6 +182,8 @@ PtoTrace *pto_worker_ref_trace (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 PtoBuffer *pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error);
 PTO_AVAILABLE_IN_0_1
+PtoBuffer *pto_worker_import_buffer (PtoWorker *worker, const char *token, GError **error);
+PTO_AVAILABLE_IN_0_1
 guint64 pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_free (PtoWorker *worker, guint64 address, GError **error);

@@ -45,6 +45,7 @@ def data(n, seed=3):
 @unittest.skipIf(np is None, "no numpy")
 class Memory(unittest.TestCase):
     addresses = ("local:", "local:")
+    options = {"roots": root}
 
     def setUp(self):
         self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
@@ -215,6 +216,182 @@ class Memory(unittest.TestCase):
         a.copy_to(b)
         self.assertEqual(b.read(0, 3 * MIB).get_data(), data(3 * MIB))
         other.close()
+
+    def test_tokens(self):
+        """A buffer of a token is the same memory, in both directions, for tasks too, and nothing travels for it."""
+        worker = self.remotes[0]
+        a = worker.alloc_buffer(4096)
+        a.write(0, GLib.Bytes.new(data(4096)))
+        before = self.traffic()
+        token, part = a.export(), a.export(64, 16)
+        self.assertRegex(token, r"^memory1:[0-9a-f]{32}:L4/0/L3/0:1:[0-9]+:0:4096:[0-9a-f]{32}$")
+        self.assertEqual(token, a.export(0, 4096))
+        b, c = worker.import_buffer(token), worker.import_buffer(part)
+        d = worker.import_buffer(c.export(4))  # a part of a part
+        self.assertEqual(self.traffic(), before)
+        self.assertEqual([(x.get_size(), x.get_address() - a.get_address(), x.is_remote(), x.get_worker() == worker) for x in (b, c, d)],
+                         [(4096, 0, True, True), (16, 64, True, True), (12, 68, True, True)])
+        self.assertEqual((b.read(0, 4096).get_data(), c.read(0, 16).get_data(), d.read(0, 12).get_data()),
+                         (data(4096), data(4096)[64:80], data(4096)[68:80]))
+        c.write(2, GLib.Bytes.new(b"XY"))
+        self.assertEqual(a.read(64, 6).get_data(), data(4096)[64:66] + b"XY" + data(4096)[68:70])
+        self.fails(Pto.Error.INVALID_ARGS, lambda: c.read(0, 17), "reach beyond a buffer of 16 bytes")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: c.export(0, 17), "reach beyond a buffer of 16 bytes")
+        out = Pto.Buffer.array(8, "i2")
+
+        def graph(orch, out):
+            orch.submit_next_level(self.fill, [over(a, 2048).write(), 1], worker=0)
+            orch.submit_next_level(self.add, [over(c, 8).update(), 10], worker=0)
+            orch.submit_next_level(self.copy, [over(b, 8, 66).read(), out.write_existing()], worker=0)
+
+        for _ in range(8):
+            self.host.run(graph, out)  # they depend on each other
+            self.assertEqual(out.tolist(), [11] * 7 + [1])
+            self.assertEqual(self.count()[1], 16)
+
+    def test_the_last_of_them_gives_it_back(self):
+        worker = self.remotes[0]
+        worker.set_parameter("arena", str(8 * MIB))
+        first = worker.alloc_buffer(5 * MIB)
+        first.write(9, GLib.Bytes.new(b"here"))
+        token = first.export(8, 8)
+        second = worker.import_buffer(token)
+        del first
+        gc.collect()
+        self.fails(Pto.Error.NO_MEMORY, lambda: worker.alloc_buffer(5 * MIB), "no room")
+        self.assertEqual(second.read(1, 4).get_data(), b"here")
+        third = over(worker.import_buffer(token), 4)  # a tensor has it, too
+        del second
+        gc.collect()
+        self.fails(Pto.Error.NO_MEMORY, lambda: worker.alloc_buffer(5 * MIB), "no room")
+        fourth = worker.import_buffer(token)
+        del third, fourth
+        gc.collect()
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.import_buffer(token), "memory of L4/0/L3/0 that was given back")
+        again = worker.alloc_buffer(5 * MIB)  # in its place, and the token is not of this
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.import_buffer(token), "memory of L4/0/L3/0 that was given back")
+        self.assertEqual(again.read(0, 16).get_data(), bytes(16))
+        self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(again.get_address()), "belongs to a buffer")
+
+    def test_what_is_no_token(self):
+        worker = self.remotes[0]
+        a = worker.alloc_buffer(4096)
+        unknown = worker.import_buffer
+        for text in "", "memory1", "x" * 600, "memory1:" + ":" * 6 + "0" * 31, "\u00e9" * 99, a.export() + "0", a.export()[:-1], "memory2" + a.export()[7:]:
+            self.fails(Pto.Error.INVALID_ARGS, lambda: unknown(text), "is no token of a buffer: Buffer.export() gives one")
+        good = a.export(0, 64).split(":")
+        other = self.remotes[1].alloc_buffer(4096).export(0, 64).split(":")
+        seal = "its seal does not fit"
+        # Each of its words, and words of another token.
+        for i, word, error in ((2, "L4/0/L3/1", seal), (3, "2", seal), (3, str((1 << 32) + 1), seal), (4, "77", seal), (5, "4096", seal),
+                               (6, "65", seal), (6, str((1 << 64) - 1), seal), (7, other[7], seal), (7, "0" * 32, seal), (7, good[7].upper(), seal),
+                               (1, "0" * 32, "of another program, or of another tree of this one")):
+            changed = [*good[:i], word, *good[i + 1:]]
+            self.fails(Pto.Error.INVALID_ARGS, lambda: unknown(":".join(changed)), error)
+        for i in range(len(a.export())):
+            text = bytearray(a.export(), "ascii")
+            text[i] ^= 1
+            with self.assertRaises(GLib.Error) as raised:
+                unknown(text.decode())
+            self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.INVALID_ARGS))
+        self.assertEqual(unknown(":".join(good)).get_size(), 64)
+        # What can not be exported, or imported.
+        for part in (1, 4096), (4096, 1), (1 << 63, 1 << 63), (4097, 0):
+            self.fails(Pto.Error.INVALID_ARGS, lambda: a.export(*part), "reach beyond a buffer of")
+        self.fails(Pto.Error.INVALID_ARGS, lambda: a.export(4096), "0 bytes of a buffer can not be exported")
+        self.fails(Pto.Error.NOT_SUPPORTED, lambda: Pto.Buffer.new(64).export(), "is no memory of a remote worker")
+        chip = Pto.Worker()
+        self.fails(Pto.Error.NOT_SUPPORTED, lambda: chip.alloc_buffer(64).export(), "device memory of L2/0, which is no remote worker")
+        for local in self.host, chip:
+            self.fails(Pto.Error.NOT_SUPPORTED, lambda: local.import_buffer(a.export()), "is no remote worker, and has no memory that could be imported")
+        chip.close()
+
+    def test_a_token_of_somebody_else(self):
+        a = self.remotes[0].alloc_buffer(64)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: self.remotes[1].import_buffer(a.export()),
+                   "memory of L4/0/L3/0, which L4/0/L3/1 does not share", "Buffer.copy_to() into memory of L4/0/L3/1 (Worker.alloc_buffer())")
+        elsewhere = "memory of L4/0/L3/0 of another program, or of another tree of this one, which L4/0/L3/0 has not"
+        other = Pto.Worker(level=4)
+        remote = other.add_remote_worker(self.addresses[0], **self.options)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: remote.import_buffer(a.export()), elsewhere)  # which has exported nothing
+        b = remote.alloc_buffer(64)
+        for importer, token in (remote, a.export()), (self.remotes[0], b.export()):
+            self.fails(Pto.Error.INVALID_ARGS, lambda: importer.import_buffer(token), elsewhere)
+        other.close()
+        # Another program, at the same address.
+        code = ("import os, sys, gi; gi.require_version('Pto', '1'); from gi.repository import Pto\n"
+                "host = Pto.Worker(level=4); remote = host.add_remote_worker(sys.argv[1])\n"
+                "a = remote.alloc_buffer(64); print(a.export())\n"
+                "try: remote.import_buffer(sys.argv[2])\n"
+                "except Exception as error: print(error.message)\n"
+                "host.close()")
+        done = subprocess.run([sys.executable, "-c", code, self.addresses[0], a.export()],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        token, error = done.stdout.splitlines()
+        self.assertIn(elsewhere, error)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: self.remotes[0].import_buffer(token), elsewhere)
+
+    def test_a_token_of_an_earlier_life(self):
+        a, b = (remote.alloc_buffer(64) for remote in self.remotes)
+        tokens = [a.export(), self.remotes[0].alloc_buffer(64).export()]  # of the second there is no buffer
+        kept = b.export()
+        self.kill(0)
+        for token in tokens:
+            self.fails(Pto.Error.WORKER_LOST, lambda: self.remotes[0].import_buffer(token),
+                       "the token is of memory of life 1 of L4/0/L3/0, which was lost, and all of its memory with it; this is its life 2")
+        self.fails(Pto.Error.WORKER_LOST, lambda: a.export(), "is of life 1 of L4/0/L3/0, which was lost", "this is its life 2")
+        self.assertEqual(self.remotes[1].import_buffer(kept).get_size(), 64)  # of the other nothing was lost
+        again = self.remotes[0].alloc_buffer(64)
+        self.assertIn(":L4/0/L3/0:2:", again.export())
+        self.assertEqual(self.remotes[0].import_buffer(again.export()).read(0, 64).get_data(), bytes(64))
+
+    def test_a_token_of_a_worker_that_is_gone(self):
+        """The worker is lost, and not begun again: there is nobody who has it."""
+        other = Pto.Worker(level=4)
+        remote = other.add_remote_worker(self.addresses[0], **self.options)
+        stop = other.register(remote_steps.stop)
+        a = remote.alloc_buffer(64)
+        token, out = a.export(), Pto.Buffer.array(4, "i2")
+        self.fails(Pto.Error.WORKER_LOST, lambda: other.run(lambda orch, out: orch.submit_next_level(stop, [out.write_existing()]) and None, out))
+        for call in lambda: remote.import_buffer(token), lambda: a.export(), lambda: a.copy_to(a, 0, 1, 8):
+            self.fails(Pto.Error.WORKER_LOST, call, "L4/0/L3/0")
+        other.close()
+
+    def test_tokens_inside_an_orchestration(self):
+        a = self.remotes[0].alloc_buffer(8)
+        out = Pto.Buffer.array(4, "i2")
+
+        def graph(orch, out):
+            b = self.remotes[0].import_buffer(a.export(2, 4))
+            orch.submit_next_level(self.add, [over(b, 2).update(), 10], worker=0)
+            orch.submit_next_level(self.copy, [over(a, 4).read(), out.write_existing()], worker=0)
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tolist(), [0, 10, 10, 0])
+
+    def test_tokens_in_many_threads(self):
+        """While some import, and let go, others do."""
+        worker = self.remotes[0]
+        errors = []
+
+        def use(token):
+            try:
+                for i in range(50):
+                    b = worker.import_buffer(token)
+                    b.write(i, GLib.Bytes.new(b"x"))
+                    del b
+            except GLib.Error as error:
+                errors.append(error.message)
+
+        a = worker.alloc_buffer(64)
+        threads = [threading.Thread(target=use, args=(a.export(),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assertEqual(a.read(0, 64).get_data(), b"x" * 50 + bytes(14))
 
     def test_numbers(self):
         worker, other = self.remotes
@@ -576,8 +753,10 @@ class Memory(unittest.TestCase):
     def test_closed(self):
         x = self.remotes[0].alloc_buffer(8)
         a = self.remotes[0].malloc(8)
+        token = x.export()
+        y = self.remotes[0].import_buffer(token)
         self.host.close()
-        for call in (lambda: x.read(0, 8), lambda: x.write(0, GLib.Bytes.new(b"x")), lambda: self.remotes[0].free(a),
+        for call in (lambda: x.read(0, 8), lambda: y.read(0, 8), lambda: x.export(), lambda: self.remotes[0].import_buffer(token), lambda: x.write(0, GLib.Bytes.new(b"x")), lambda: self.remotes[0].free(a),
                      lambda: self.remotes[0].alloc_buffer(8)):
             self.fails(Pto.Error.CLOSED, call, "closed")
         self.assertTrue(x.is_remote())
@@ -585,18 +764,24 @@ class Memory(unittest.TestCase):
     def test_a_fork(self):
         x = self.remotes[0].alloc_buffer(8)
         x.write(0, GLib.Bytes.new(data(8)))
+        token = x.export()
+        y = self.remotes[0].import_buffer(token)
         child = os.fork()
         if child == 0:
             try:
-                self.fails(Pto.Error.BUSY, lambda: x.read(0, 8), "this one is a copy of it")
-                del x
+                for call in (lambda: x.read(0, 8), lambda: y.read(0, 8), lambda: x.export(), lambda: self.remotes[0].import_buffer(token),
+                             lambda: x.copy_to(y), lambda: x.copy_to(Pto.Buffer.new(8))):
+                    self.fails(Pto.Error.BUSY, call, "this one is a copy of it")
+                del x, y, call
                 gc.collect()
                 os._exit(0)
             except BaseException as error:
                 print("#", error, flush=True)
                 os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
-        self.assertEqual(x.read(0, 8).get_data(), data(8))
+        del x
+        gc.collect()
+        self.assertEqual(y.read(0, 8).get_data(), data(8))
 
 
 class MemoryByUnix(Memory):
@@ -615,7 +800,9 @@ class MemoryByUnix(Memory):
             self.assertIsNone(self.listener.poll())
             GLib.usleep(1000)
         self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
-        self.remotes = [self.host.add_remote_worker(f"unix:{path}") for _ in range(2)]
+        self.options = {}
+        self.addresses = (f"unix:{path}",) * 2
+        self.remotes = [self.host.add_remote_worker(address) for address in self.addresses]
         self.fill, self.add, self.copy, self.stop, self.which = (
             self.host.register(f) for f in (remote_steps.fill, remote_steps.add_in_place, remote_steps.copy, remote_steps.stop,
                                             remote_steps.which))

@@ -632,7 +632,10 @@ function _init() {
     takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', N_('%s: %s is not true or false'), value => typeof value === 'boolean');
     for (const [where, name] of [[Pto.TaskArgs, 'set_cluster'], [Pto.Orchestrator, 'free_cluster'], [Pto.Orchestrator, 'dup_cluster_cores']])
         takeNumber(where.prototype, name, N_('%s: %s is not the number of a cluster'), value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
-    const {copy_to} = Pto.Buffer.prototype;
+    const {copy_to, export: exportPart} = Pto.Buffer.prototype;
+    Pto.Buffer.prototype.export = function (offset = 0, size = this.get_size() - offset) {
+        return exportPart.call(this, offset, size);
+    };
     Pto.Buffer.prototype.copy_to = function (to, offset = 0, toOffset = 0, size = this.get_size() - offset) {
         return copy_to.call(this, to, offset, toOffset, size);
     };

@@ -93,6 +93,11 @@ class Buffer(Pto.Buffer):
         """Copies bytes to another buffer, wherever both are; without a size, all from there on."""
         return super().copy_to(to, offset, to_offset, self.get_size() - offset if size is None else size)
 
+    def export(self, offset: int = 0, size: int | None = None) -> str:
+        """A token for a part of memory of a remote worker, whose import_buffer() makes a buffer of it; without a size, all
+        from there on."""
+        return super().export(offset, self.get_size() - offset if size is None else size)
+
     @staticmethod
     def array(shape: _Shape, dtype: _DtypeLike = "f4") -> Any:
         """A NumPy array of zeros that child processes see, too."""
