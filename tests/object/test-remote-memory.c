@@ -1,0 +1,344 @@
+/* test-remote-memory.c: is memory of a remote worker one memory, by whatever buffer it is used?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "level-test.h"
+
+#include <string.h>
+
+#define WORDS 300000u /* of which several parts travel */
+#define BYTES (WORDS * sizeof (gint64))
+
+/* L4/0 with two remote workers below it. */
+typedef struct
+{
+  LevelTestState state;
+  PtoWorker *host;
+  PtoWorker *remotes[2];
+  PtoCallableHandle *overlap;
+  PtoCallableHandle *die;
+  /* Of the next run, on the first worker. */
+  PtoCallableHandle *handle;
+  PtoBuffer *all; /* or NULL */
+  PtoBuffer *part;
+} Test;
+
+static PtoCallableHandle *
+use (PtoWorker *host, const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *symbol = g_strdup_printf ("%s:%s", g_getenv ("PTO_TEST_REMOTE_FUNCTIONS"), name);
+  g_autoptr (PtoCallable) callable
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, symbol, &error);
+  PtoCallableHandle *handle;
+
+  g_assert_no_error (error);
+  handle = pto_worker_register (host, callable, NULL, &error);
+  g_assert_no_error (error);
+  return handle;
+}
+
+static void
+test_begin (Test *test)
+{
+  g_autoptr (GError) error = NULL;
+
+  memset (test, 0, sizeof *test);
+  level_test_begin (&test->state);
+  test->host = g_object_new (PTO_TYPE_WORKER, "level", 4, "restart", PTO_RESTART_ON_FAILURE, NULL);
+  for (guint i = 0; i < 2; i++)
+    {
+      test->remotes[i] = pto_worker_add_remote_worker (test->host, "local:", NULL, &error);
+      g_assert_no_error (error);
+    }
+  test->overlap = use (test->host, "overlap");
+  test->die = use (test->host, "die");
+}
+
+static void
+test_end (Test *test)
+{
+  pto_worker_close (test->host);
+  pto_callable_handle_unref (test->overlap);
+  pto_callable_handle_unref (test->die);
+  g_assert_finalize_object (test->host);
+  level_test_end (&test->state);
+}
+
+/* 0, 1, 2, ... */
+static GBytes *
+numbers (void)
+{
+  gint64 *words = g_new (gint64, WORDS);
+
+  for (guint i = 0; i < WORDS; i++)
+    words[i] = i;
+  return g_bytes_new_take (words, BYTES);
+}
+
+static PtoBuffer *
+take (PtoWorker *worker, guint64 size)
+{
+  g_autoptr (GError) error = NULL;
+  PtoBuffer *buffer = pto_worker_alloc_buffer (worker, size, &error);
+
+  g_assert_no_error (error);
+  return buffer;
+}
+
+static PtoBuffer *
+take_numbers (PtoWorker *worker)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = numbers ();
+  PtoBuffer *buffer = take (worker, BYTES);
+
+  pto_buffer_write (buffer, 0, bytes, &error);
+  g_assert_no_error (error);
+  return buffer;
+}
+
+static gint64
+word_of (PtoBuffer *buffer, guint i)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = pto_buffer_read (buffer, i * sizeof (gint64), sizeof (gint64), &error);
+  gint64 word;
+
+  g_assert_no_error (error);
+  memcpy (&word, g_bytes_get_data (bytes, NULL), sizeof word);
+  return word;
+}
+
+static char *export(PtoBuffer *buffer, guint64 offset, guint64 size)
+{
+  g_autoptr (GError) error = NULL;
+  char *token = pto_buffer_export (buffer, offset, size, &error);
+
+  g_assert_no_error (error);
+  g_assert_nonnull (token);
+  return token;
+}
+
+static PtoBuffer *
+import (PtoWorker *worker, const char *token)
+{
+  g_autoptr (GError) error = NULL;
+  PtoBuffer *buffer = pto_worker_import_buffer (worker, token, &error);
+
+  g_assert_no_error (error);
+  return buffer;
+}
+
+static void
+assert_not_imported (PtoWorker *worker, const char *token, int code, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (pto_worker_import_buffer (worker, token, &error));
+  g_assert_error (error, PTO_ERROR, code);
+  object_test_assert_contains (error->message, words);
+}
+
+static gboolean
+graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+       GError **error)
+{
+  Test *test = data;
+  g_autoptr (PtoTaskArgs) task = pto_task_args_new ();
+  const guint64 shapes[] = { WORDS, 1 };
+
+  if (test->all != NULL)
+    {
+      g_autoptr (PtoTensor) all
+          = pto_tensor_new_for_buffer (test->all, 0, PTO_DTYPE_INT64, 1, &shapes[0], error);
+      g_autoptr (PtoTensor) part
+          = pto_tensor_new_for_buffer (test->part, 0, PTO_DTYPE_INT64, 1, &shapes[1], error);
+
+      pto_task_args_add_tensor (task, all, PTO_DIRECTION_INPUT);
+      pto_task_args_add_tensor (task, part, PTO_DIRECTION_INOUT);
+    }
+  return pto_orchestrator_submit_next_level (orchestrator, test->handle, task, NULL, 0, error);
+}
+
+static gboolean
+run (Test *test, PtoCallableHandle *handle, GError **error)
+{
+  test->handle = handle;
+  return pto_worker_run (test->host, graph, test, NULL, NULL, NULL, error);
+}
+
+/* A part of it by a token: tasks find both in one memory, and nothing of it travels. */
+static void
+test_token (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *whole = NULL;
+  g_autofree char *token = NULL;
+  Test test;
+
+  test_begin (&test);
+  test.all = take_numbers (test.remotes[0]);
+  token = export(test.all, 2 * sizeof (gint64), sizeof (gint64));
+  whole = export(test.all, 0, BYTES);
+  test.part = import (test.remotes[0], token);
+  g_assert_cmpuint (pto_buffer_get_size (test.part), ==, sizeof (gint64));
+  g_assert_true (pto_buffer_get_worker (test.part) == test.remotes[0]);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (PtoRunStatistics) statistics = NULL;
+
+      run (&test, test.overlap, &error); /* part[0] += all[1] */
+      g_assert_no_error (error);
+      statistics = pto_worker_dup_statistics (test.host);
+      g_assert_cmpuint (pto_run_statistics_get_bytes_sent (statistics), ==, 0);
+      g_assert_cmpuint (pto_run_statistics_get_bytes_received (statistics), ==, 0);
+      g_assert_cmpint (word_of (test.part, 0), ==, 3 + i);
+      g_assert_cmpint (word_of (test.all, 2), ==, 3 + i);
+    }
+  /* It outlives the buffer that it is a part of, and no longer. */
+  pto_buffer_unref (test.all);
+  test.all = import (test.remotes[0], whole);
+  g_assert_cmpint (word_of (test.all, WORDS - 1), ==, WORDS - 1);
+  pto_buffer_unref (test.all);
+  g_assert_cmpint (word_of (test.part, 0), ==, 5);
+  pto_buffer_unref (test.part);
+  assert_not_imported (test.remotes[0], token, PTO_ERROR_INVALID_ARGS, "was given back");
+  assert_not_imported (test.remotes[1], token, PTO_ERROR_INVALID_ARGS,
+                       "memory of L4/0/L3/0, which L4/0/L3/1 does not share");
+  assert_not_imported (test.host, token, PTO_ERROR_NOT_SUPPORTED, "L4/0 is no remote worker");
+  assert_not_imported (test.remotes[0], "memory1", PTO_ERROR_INVALID_ARGS, "is no token");
+  test_end (&test);
+}
+
+/* When the worker is closed its buffers stay what they are, and are let go of in any order. */
+static void
+test_closed (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *token = NULL;
+  PtoBuffer *a, *b;
+  Test test;
+
+  test_begin (&test);
+  a = take_numbers (test.remotes[0]);
+  token = export(a, 0, 64);
+  b = import (test.remotes[0], token);
+  pto_worker_close (test.host);
+  assert_not_imported (test.remotes[0], token, PTO_ERROR_CLOSED, "closed");
+  g_assert_null (pto_buffer_export (a, 0, 64, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  pto_buffer_unref (a);
+  g_assert_true (pto_buffer_is_remote (b));
+  pto_buffer_unref (b);
+  test_end (&test);
+}
+
+/* A token is of one life. */
+static void
+test_life (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *token = NULL;
+  g_autofree char *next = NULL;
+  PtoBuffer *a, *b;
+  Test test;
+
+  test_begin (&test);
+  a = take_numbers (test.remotes[0]);
+  token = export(a, 0, 64);
+  g_assert_false (run (&test, test.die, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  g_clear_error (&error);
+  /* The next life has begun when it gives some. */
+  b = take (test.remotes[0], 64);
+  assert_not_imported (test.remotes[0], token, PTO_ERROR_WORKER_LOST,
+                       "memory of life 1 of L4/0/L3/0, which was lost, and all of its memory with "
+                       "it; this is its life 2");
+  g_assert_null (pto_buffer_export (a, 0, 64, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  g_clear_error (&error);
+  g_assert_false (pto_buffer_copy_to (a, b, 0, 0, 8, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  next = export(b, 0, 64);
+  pto_buffer_unref (b);
+  pto_buffer_unref (a);
+  assert_not_imported (test.remotes[0], next, PTO_ERROR_INVALID_ARGS, "was given back");
+  test_end (&test);
+}
+
+/* From each kind of memory to each, with what is overwritten beside it. */
+static void
+test_copies (void)
+{
+  enum
+  {
+    HERE,
+    CHIP,
+    ONE,
+    SAME,
+    OTHER,
+    N
+  };
+  g_autoptr (GError) error = NULL;
+  PtoBuffer *buffers[N];
+  PtoWorker *chip;
+  Test test;
+
+  test_begin (&test);
+  chip = g_object_new (PTO_TYPE_WORKER, NULL);
+  buffers[HERE] = pto_buffer_new (BYTES, &error);
+  g_assert_no_error (error);
+  buffers[CHIP] = take (chip, BYTES);
+  buffers[ONE] = take (test.remotes[0], BYTES);
+  buffers[SAME] = take (test.remotes[0], BYTES);
+  buffers[OTHER] = take (test.remotes[1], BYTES);
+  for (guint from = 0; from < N; from++)
+    for (guint to = 0; to < N; to++)
+      {
+        g_autoptr (GBytes) bytes = numbers ();
+        gboolean is_one = from == to;
+
+        pto_buffer_write (buffers[to], 0, bytes, &error);
+        g_assert_no_error (error);
+        pto_buffer_write (buffers[from], 0, bytes, &error);
+        g_assert_no_error (error);
+        /* All but the ends, one further, and one back. */
+        for (guint back = 0; back < 2; back++)
+          {
+            g_assert_true (pto_buffer_copy_to (buffers[from], buffers[to], 8, 8 + 8 * !back,
+                                               BYTES - 24, &error));
+            g_assert_no_error (error);
+            g_assert_cmpint (word_of (buffers[to], 0), ==, 0);
+            g_assert_cmpint (word_of (buffers[to], 1), ==, 1);
+            g_assert_cmpint (word_of (buffers[to], 2), ==, is_one || !back ? 1 : 2);
+            g_assert_cmpint (word_of (buffers[to], WORDS / 2), ==,
+                             WORDS / 2 - (is_one || !back ? 1 : 0));
+            g_assert_cmpint (word_of (buffers[to], WORDS - 2), ==, WORDS - 3);
+          }
+        g_assert_cmpint (word_of (buffers[to], WORDS - 1), ==, WORDS - 1);
+        /* And too far. */
+        g_assert_false (pto_buffer_copy_to (buffers[from], buffers[to], 8, 0, BYTES - 7, &error));
+        g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+        g_clear_error (&error);
+        g_assert_false (pto_buffer_copy_to (buffers[from], buffers[to], 0, BYTES + 1, 0, &error));
+        g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+        g_clear_error (&error);
+      }
+  for (guint i = 0; i < N; i++)
+    pto_buffer_unref (buffers[i]);
+  pto_worker_close (chip);
+  g_assert_finalize_object (chip);
+  test_end (&test);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/remote-memory/token", test_token);
+  g_test_add_func ("/pto/remote-memory/closed", test_closed);
+  g_test_add_func ("/pto/remote-memory/life", test_life);
+  g_test_add_func ("/pto/remote-memory/copies", test_copies);
+  return g_test_run ();
+}
