@@ -242,7 +242,7 @@ pto_level_ask (struct pto_level *level, uint32_t child, const void *body, uint64
     return PTO_STATUS_NO_MEMORY;
   if (!await (level, control, cancelled, data))
     {
-      control->free_left = pto_arena_free;
+      control->free_left = lent->bytes > 0 ? pto_arena_free : NULL;
       control->left = lent->address;
       control->left_bytes = lent->bytes;
       status = pto_report_set (report, PTO_STATUS_CANCELLED,

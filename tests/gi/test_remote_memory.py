@@ -620,11 +620,13 @@ class Memory(unittest.TestCase):
         self.remotes[0].set_parameter("arena", 72 * MIB)
         x = self.remotes[0].alloc_buffer(24 * MIB)
         x.write(0, GLib.Bytes.new(data(8)))
+        other = self.remotes[1].alloc_buffer(8 * MIB)
         number = self.remotes[0].malloc(4 * MIB)
         pid = self.pids()[0]
         for use in (lambda: x.read(0, 24 * MIB), lambda: x.write(8, GLib.Bytes.new(bytes(16 * MIB))), lambda: self.remotes[0].alloc_buffer(32 * MIB),
                     lambda: self.remotes[0].malloc(32 * MIB), lambda: self.remotes[0].copy_from(number, 64),
-                    lambda: self.remotes[0].copy_to(number, GLib.Bytes.new(bytes(4 * MIB)))):
+                    lambda: self.remotes[0].copy_to(number, GLib.Bytes.new(bytes(4 * MIB))), lambda: x.copy_to(x, 0, MIB, 8),
+                    lambda: x.copy_to(other, size=8 * MIB), lambda: other.copy_to(x, 0, 2 * MIB)):
             self.far_end_stands_still(pid)
             self.cancelled(use)
             os.kill(pid, signal.SIGCONT)

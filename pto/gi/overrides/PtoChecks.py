@@ -288,10 +288,11 @@ def complete():
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
-    for name in ("alloc_buffer", "copy_from", "copy_from_address", "copy_to", "copy_to_address", "malloc"):
+    for name in ("alloc_buffer", "copy_from", "copy_from_address", "copy_to", "copy_to_address", "import_buffer", "malloc"):
         _interruptible(Pto.Worker, name)
-    for name in ("read", "write"):
+    for name in ("export", "read", "write"):
         _interruptible(Pto.Buffer, name, lambda self: self.get_worker() is not None)
+    _interruptible(Pto.Buffer, "copy_to")  # either of both may be far away
     _told(Pto.Worker, "get_children")
     Pto.Worker.children = property(Pto.Worker.get_children)
     for name in ("list_cores", "list_edges", "list_tasks"):
