@@ -25,7 +25,7 @@
 #define STAGING_BYTES (G_GUINT64_CONSTANT (4) << 20)
 #define STAGING_BYTES_MIN (G_GUINT64_CONSTANT (64) << 10)
 /* What is copied there is longer than a moment for none of its parts. */
-#define PART_BYTES (G_GUINT64_CONSTANT (64) << 20)
+#define PART_BYTES (G_GUINT64_CONSTANT (16) << 20)
 
 typedef struct
 {
