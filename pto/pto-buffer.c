@@ -460,8 +460,8 @@ pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, before anything is copied, when they reach beyond a buffer,
  * and like [method@Pto.Buffer.read] and [method@Pto.Buffer.write], cancelled included; then a part
- * of them may have been copied. Source: seed 003. Thread safety: any thread; of device memory it waits for a run of
- * that worker that is under way.
+ * of them may have been copied. Source: seed 003. Thread safety: any thread; of device memory it
+ * waits for a run of that worker that is under way.
  *
  * Returns: %TRUE if they were copied
  *
