@@ -314,6 +314,7 @@ class Words(unittest.TestCase):
     def test_freed(self):
         """A handle that was freed is refused, also by what was made of it before."""
         a, b = self.add()
+        self.w4.get_child(a).set_parameter("arena", str(8 << 20))
         fill = self.w4.register(s.RemoteCallable("remote_steps:fill"), workers=[a, b])
         buffer = self.w4.remote_malloc(a, 64)
         ref = s.RemoteTensorRef(buffer, shape=(16,))
@@ -327,7 +328,6 @@ class Words(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 call()
         # What is free is there for others.
-        self.w4.get_child(a).set_parameter("arena", str(8 << 20))
         for _ in range(4):
             self.w4.remote_free(self.w4.remote_malloc(a, 6 << 20))
             gc.collect()
