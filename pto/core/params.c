@@ -150,8 +150,8 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
       N_ ("remote workers: milliseconds without an answer until one is lost, and ends; 0 = no limit") },
   [PTO_PARAMETER_RETRIES]
   = { "retries", "PTO_RETRIES", KIND_COUNT, 2, 0, 1000,
-      N_ ("level 3 and up: how often a task of an idempotent callable is run again that was lost with "
-          "its worker; 0 = never") },
+      N_ ("level 3 and up: how often a task is run again that was lost with its worker, if its callable "
+          "is idempotent or it had not begun; 0 = never") },
 };
 
 const char *

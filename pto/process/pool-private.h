@@ -44,6 +44,14 @@ struct pto_class
   uint32_t n_children;
 };
 
+/* What a member of a group says went wrong, until all of them have ended. */
+struct pto_held_failure
+{
+  struct pto_held_failure *next;
+  const struct pto_slot *slot;
+  struct pto_first_failure what;
+};
+
 struct pto_pool
 {
   struct pto_engine *engine;
@@ -76,6 +84,7 @@ struct pto_pool
   bool checks;                         /* what children do is checked (wire.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct pto_first_failure first;
+  struct pto_held_failure *held;
   uint64_t retried; /* W: carrier; and by the run's begin, W: the guest */
   uint64_t retried_before;
 
@@ -157,12 +166,21 @@ void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *stat
 /* A task fails by itself, with that child; the first of them is remembered. */
 void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
                             enum pto_failure_kind kind, const struct pto_child *child);
+/* It is so, whoever has held it. */
+void pto_pool_tell_failure (struct pto_pool *pool, const struct pto_first_failure *what);
+
 /* --- pool-again.c --- */
 
 /* The child is dead, and with it its member of that task. true: the task is run once more when all
  * of its members have ended, and has not failed. Before the child is buried. */
 bool pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
-                          const struct pto_child *child);
+                          const struct pto_child *child, bool has_begun);
+/* A member says what went wrong. Where that may come of another's loss: where to put it until all
+ * have ended; otherwise NULL. */
+struct pto_first_failure *pto_pool_hold_failure (struct pto_pool *pool,
+                                                 const struct pto_slot *slot);
+/* All of its members have ended. */
+void pto_pool_settle_failure (struct pto_pool *pool, const struct pto_slot *slot);
 /* And now they have: what they have written is not to be seen by who runs it next. */
 void pto_pool_clean (const struct pto_slot *slot);
 

@@ -375,37 +375,62 @@ copy_text (char *to, size_t size, const char *from)
   snprintf (to, size, "%s", from != NULL ? from : "?");
 }
 
+static void
+describe_failure (struct pto_first_failure *what, const struct pto_slot *slot,
+                  enum pto_failure_kind kind, const struct pto_child *child)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+
+  what->task = slot->id;
+  what->kind = kind;
+  what->n_lost = task->n_lost;
+  copy_text (what->path, sizeof what->path, child->path);
+  copy_text (what->name, sizeof what->name, task->name);
+  what->place[0] = '\0';
+  if (task->file != NULL)
+    snprintf (what->place, sizeof what->place, _ (", submitted at %s:%" PRIu32), task->file,
+              task->line);
+  if (kind == PTO_FAILURE_ANSWERED)
+    {
+      what->status = (enum pto_status) pto_link_answer (&child->link, &what->failure);
+      return;
+    }
+  memset (&what->failure, 0, sizeof what->failure);
+  what->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
+  what->failure.code = PTO_STATUS_WORKER_LOST;
+  child->ops->describe (child, what->failure.text, sizeof what->failure.text, what->words,
+                        sizeof what->words);
+  what->failure.bytes = (uint32_t) strlen (what->failure.text);
+}
+
+void
+pto_pool_tell_failure (struct pto_pool *pool, const struct pto_first_failure *what)
+{
+  uint64_t roots = pool->first.roots;
+
+  if (pto_pool_is_cancelled (pool))
+    return;
+  if (roots == 0)
+    pool->first = *what;
+  pool->first.roots = roots + 1;
+}
+
 void
 pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_failure_kind kind,
                        const struct pto_child *child)
 {
   struct pto_level_task *task = pto_pool_task (slot);
-  struct pto_first_failure *first = &pool->first;
+  struct pto_first_failure *held;
 
   if (task->failed || task->lost)
     return;
   task->failed = true;
   /* Whatever else fails a run has its own words; that its tasks were ended is none of them. */
-  if (pto_pool_is_cancelled (pool) || first->roots++ > 0)
+  if (pto_pool_is_cancelled (pool))
     return;
-  first->task = slot->id;
-  first->kind = kind;
-  first->n_lost = task->n_lost;
-  copy_text (first->path, sizeof first->path, child->path);
-  copy_text (first->name, sizeof first->name, task->name);
-  first->place[0] = '\0';
-  if (task->file != NULL)
-    snprintf (first->place, sizeof first->place, _ (", submitted at %s:%" PRIu32), task->file,
-              task->line);
-  if (kind == PTO_FAILURE_ANSWERED)
-    {
-      first->status = (enum pto_status) pto_link_answer (&child->link, &first->failure);
-      return;
-    }
-  memset (&first->failure, 0, sizeof first->failure);
-  first->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
-  first->failure.code = PTO_STATUS_WORKER_LOST;
-  child->ops->describe (child, first->failure.text, sizeof first->failure.text, first->words,
-                        sizeof first->words);
-  first->failure.bytes = (uint32_t) strlen (first->failure.text);
+  held = kind == PTO_FAILURE_ANSWERED ? pto_pool_hold_failure (pool, slot) : NULL;
+  if (held != NULL)
+    describe_failure (held, slot, kind, child);
+  else if (pool->first.roots++ == 0)
+    describe_failure (&pool->first, slot, kind, child);
 }

@@ -107,6 +107,7 @@ end_task (struct pto_station *station, bool failed)
   if (++task->n_ended == task->n_members)
     {
       task->n_ended = 0;
+      pto_pool_settle_failure (station->pool, station->endpoint.running);
       task->anew = task->lost;
       task->lost = false;
       if (task->anew)
@@ -276,7 +277,7 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
       struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
 
       if ((failed >> i & 1) != 0 && kind != PTO_FAILURE_ANSWERED
-          && pto_pool_runs_again (pool, slot, station->child))
+          && pto_pool_runs_again (pool, slot, station->child, kind != PTO_FAILURE_LOST_BEFORE))
         {
           again |= UINT64_C (1) << i;
           /* Its only member; that of the first ends below. */
@@ -378,8 +379,11 @@ take_death (struct pto_pool *pool, struct pto_child *child)
       take_returned (pool, child);
       if (pool->record != 0)
         pto_pool_record_member (pool, station, false);
+      /* Who wrote over its mailbox may have begun, whatever stands there. */
       end_tasks (pool, station, UINT64_MAX,
-                 pto_link_is_taken (&child->link) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE);
+                 pto_link_is_taken (&child->link) || !pto_link_is_sound (&child->link)
+                     ? PTO_FAILURE_LOST
+                     : PTO_FAILURE_LOST_BEFORE);
     }
   /* Who is dead knows nothing any more, and is closed. */
   if (station->control != NULL)
@@ -611,6 +615,8 @@ pto_pool_free (struct pto_pool *pool)
   if (pool == NULL)
     return;
   pto_pool_free_controls (pool);
+  while (pool->held != NULL)
+    pto_pool_settle_failure (pool, pool->held->slot);
   free (pool->classes);
   for (uint32_t kind = 0; kind < PTO_N_CHILD_KINDS; kind++)
     free (pool->numbers[kind]);

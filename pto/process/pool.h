@@ -106,7 +106,7 @@ struct pto_pool_config
   /* In pool time: the sum of all ticks, so that a machine that slept counts for nothing. */
   struct pto_child_limits limits;
   uint64_t group_ns; /* a member whose group has failed */
-  uint32_t retries;  /* an idempotent task that was lost is run again so often */
+  uint32_t retries;  /* a task that was lost is run again so often, if it may be */
 };
 
 struct pto_pool;

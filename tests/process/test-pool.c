@@ -486,6 +486,7 @@ test_failures (void)
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   g_assert_cmpuint (first->roots, ==, 1);
   g_assert_cmpuint (bench->lost[1], ==, 1);
+  take (bench, 2);
   die (bench, 2);
   g_assert_cmpuint (first->roots, ==, 2);
   /* What names 1 waits for its next life. */
@@ -925,6 +926,7 @@ test_deaths (void)
   live_again (bench);
   /* With a task: there are not so many of them. */
   submit_to (bench, 1, 0);
+  take (bench, 0);
   die (bench, 0);
   g_assert_cmpuint (child->deaths, ==, 0);
   live_again (bench);
@@ -1006,6 +1008,7 @@ test_limits (void)
   /* A task: ten. */
   submit_to (bench, 0, 1);
   submit_to (bench, 1, 3);
+  take (bench, 1);
   pass_time (bench, 9 * SECOND);
   answer (bench, 3);
   pass_time (bench, 2 * SECOND);
@@ -1013,6 +1016,7 @@ test_limits (void)
   die (bench, 1);
   /* One that stands still: one second in a row. */
   submit_to (bench, 2, 3);
+  take (bench, 3);
   pto_child_found_stopped (&bench->own.children[3], true);
   pass_time (bench, SECOND);
   pto_child_found_stopped (&bench->own.children[3], false);
@@ -1101,6 +1105,7 @@ test_caught (void)
     answer (bench, c);
   begin_run (bench);
   submit_to (bench, 0, 0);
+  take (bench, 0);
   die (bench, 0);
   revive (bench, 0);
   pass_time (bench, 51 * MS);
@@ -1424,6 +1429,22 @@ test_together_lost (void)
   assert_has (bench, 0, 8, 1);
   answer_tasks (bench, 0, 0, 1000);
   end_run (bench, 9, 4);
+  /* But where it had taken none of them they have not begun, and are for whoever is next. */
+  begin_run (bench);
+  for (uint64_t i = 0; i < 4; i++)
+    submit_to (bench, i, 0);
+  answer_tasks (bench, 0, 0, 1000);
+  assert_has (bench, 0, 1, 3);
+  die (bench, 0);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 1);
+  revive (bench, 0);
+  answer (bench, 0);
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      assert_has (bench, 0, i < 2 ? 2 + i : 1, 1);
+      answer_tasks (bench, 0, 0, 1000);
+    }
+  end_run (bench, 4, 0);
   bench_free (bench);
 }
 
@@ -1489,9 +1510,59 @@ test_again_limit (void)
   begin_run (bench);
   bench->idempotent = false;
   submit_to (bench, 0, ANY);
+  take (bench, 0);
   die (bench, 0);
-  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST_BEFORE);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
   g_assert_cmpuint (first->n_lost, ==, 0);
+  end_run (bench, 1, 1);
+  bench_free (bench);
+}
+
+/* What had not begun does no harm when it does, whatever it reads and writes, which stays as it is;
+ * so often, too. */
+static void
+test_again_before (void)
+{
+  static const uint32_t pair[] = { 1, 2 };
+  uint64_t words[] = { 1, 2, 3 };
+  struct bench *bench = bench_ready (true);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
+
+  bench->n_tensors = 2;
+  bench->types[0] = PTO_PARAM_INPUT;
+  bench->types[1] = PTO_PARAM_OUTPUT;
+  bench->words[0] = words;
+  bench->words[1] = words + 1;
+  submit_to (bench, 0, ANY);
+  die (bench, 0);
+  assert_tasks (bench, NEVER_MIND, 0, NEVER_MIND, NEVER_MIND);
+  die (bench, 1);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, 0, NEVER_MIND);
+  g_assert_cmpuint (words[0] + 10 * words[1] + 100 * words[2], ==, 321);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 2);
+  die (bench, 2);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST_BEFORE);
+  g_assert_cmpuint (first->n_lost, ==, 2);
+  end_run (bench, 1, 1);
+  for (uint32_t c = 0; c < 3; c++)
+    {
+      revive (bench, c);
+      answer (bench, c);
+    }
+  /* Members of a group have, for all that is known. */
+  begin_run (bench);
+  bench->n_tensors = 0;
+  submit (bench, 0, 2, pair);
+  die (bench, 1);
+  answer (bench, 2);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST_BEFORE);
+  end_run (bench, 1, 1);
+  /* And who wrote over its mailbox may have. */
+  begin_run (bench);
+  submit_to (bench, 0, 2);
+  pto_mailbox_of (&bench->own.children[2].link)->reply += 7;
+  die (bench, 2);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
   end_run (bench, 1, 1);
   bench_free (bench);
 }
@@ -1574,6 +1645,7 @@ test_again_memory (void)
       bench->words[0] = words + cases[i].shift;
       bench->words[1] = words;
       submit_to (bench, 0, 1);
+      take (bench, 1);
       die (bench, 1);
       g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, cases[i].again);
       revive (bench, 1);
@@ -1607,18 +1679,39 @@ test_again_group (void)
   answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "stopped");
   assert_tasks (bench, 0, 0, 0, 1);
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 0);
-  /* The next time one of them fails by itself, and another is lost after that: it has failed. */
+  /* The next time one of them has heard of the loss before it is known here. */
   answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "no");
+  g_assert_cmpint (pto_child_life (&bench->own.children[1]), ==, PTO_LIFE_ASKED);
   die (bench, 1);
-  answer (bench, 2);
+  answer_with (bench, 2, PTO_STATUS_TASK_FAILED, "stopped");
   answer (bench, 3);
-  g_assert_cmpstr (pto_pool_first_failure (bench->own.pool)->failure.text, ==, "no");
-  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 1);
-  end_run (bench, 2, 1);
-  /* Two are lost at one time: it was one time. */
-  begin_run (bench);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 2);
+  assert_tasks (bench, 0, NEVER_MIND, 0, 0);
+  g_assert_cmpuint (pto_pool_first_failure (bench->own.pool)->roots, ==, 0);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    if (c != 1)
+      answer (bench, c);
+  end_run (bench, 2, 0);
   revive (bench, 1);
   answer (bench, 1);
+  /* One fails, and nobody is lost but whom that ended: it has failed. */
+  begin_run (bench);
+  submit (bench, 0, 3, three);
+  answer_with (bench, 2, PTO_STATUS_TASK_FAILED, "no");
+  answer (bench, 1);
+  g_assert_cmpuint (pto_pool_first_failure (bench->own.pool)->roots, ==, 0);
+  for (uint32_t i = 0; i < 1000 && bench->killed[0][0] == '\0'; i++)
+    pass_time (bench, 10 * MS);
+  g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 3 s");
+  die (bench, 0);
+  g_assert_cmpstr (pto_pool_first_failure (bench->own.pool)->failure.text, ==, "no");
+  g_assert_cmpuint (PTO_TASK_LOCAL (pto_pool_first_failure (bench->own.pool)->task), ==, 0);
+  g_assert_cmpuint (pto_pool_retried (bench->own.pool), ==, 0);
+  end_run (bench, 1, 1);
+  revive (bench, 0);
+  answer (bench, 0);
+  /* Two are lost at one time: it was one time. */
+  begin_run (bench);
   submit (bench, 0, 3, three);
   die (bench, 0);
   die (bench, 2);
@@ -2030,7 +2123,7 @@ is_to_be_had (const struct bench *bench, uint32_t child)
 }
 
 /* Silences, answers and deaths in any order: nobody silent is given a task, no task waits while
- * somebody could be given it, and each runs once. */
+ * somebody could be given it, and each runs once, also if somebody had it before who has died. */
 static void
 play_silences (uint32_t seed)
 {
@@ -2038,6 +2131,7 @@ play_silences (uint32_t seed)
   struct bench *bench = bench_far ();
   uint64_t n_submitted = 0;
   uint64_t n_lost = 0;
+  uint8_t n_given_back[STEPS] = { 0 };
 
   for (uint32_t step = 0; step < STEPS; step++)
     {
@@ -2075,7 +2169,14 @@ play_silences (uint32_t seed)
           /* Three in a row that do not start are given up. */
           else if (request_of (bench, c) != PTO_REQUEST_START)
             {
-              n_lost += tasks_of (bench, c, numbers);
+              uint32_t n = tasks_of (bench, c, numbers);
+              bool has_begun = n > 0 && g_rand_boolean (dice);
+
+              if (has_begun)
+                take (bench, c);
+              /* Of retries there are two. */
+              for (uint32_t i = 0; i < n; i++)
+                n_lost += has_begun || n_given_back[numbers[i]]++ == 2;
               die (bench, c);
             }
         }
@@ -2159,6 +2260,7 @@ add_tests (void)
   g_test_add_func ("/pto/pool/together-lost", test_together_lost);
   g_test_add_func ("/pto/pool/again", test_again);
   g_test_add_func ("/pto/pool/again-limit", test_again_limit);
+  g_test_add_func ("/pto/pool/again-before", test_again_before);
   g_test_add_func ("/pto/pool/again-gone", test_again_gone);
   g_test_add_func ("/pto/pool/again-memory", test_again_memory);
   g_test_add_func ("/pto/pool/again-group", test_again_group);
