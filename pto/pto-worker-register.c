@@ -166,6 +166,23 @@ name_targets (PtoWorker *self, PtoCallable *callable, const int *workers, gsize 
   return FALSE;
 }
 
+/* Nobody would tell one that runs elsewhere. */
+static gboolean
+check_here (PtoWorker *self, GError **error)
+{
+  g_autofree char *path = NULL;
+
+  if (self->parent == NULL || self->serves || pto_worker_is_foreign (self->parent)
+      || pto_worker_get_state (self) != PTO_WORKER_STATE_NEW || !pto_worker_is_made (self->parent))
+    return TRUE;
+  path = pto_worker_dup_path (self);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
+               _ ("%s runs elsewhere since the worker above it was started: register on it before "
+                  "that, for what its orchestrations look up, or on the one above"),
+               path);
+  return FALSE;
+}
+
 static PtoCallableHandle *
 register_callable (PtoWorker *self, PtoCallable *callable, const int *workers, gsize n_workers,
                    GCancellable *cancellable, GError **error)
@@ -177,7 +194,7 @@ register_callable (PtoWorker *self, PtoCallable *callable, const int *workers, g
   gboolean has_children;
   gboolean ok;
 
-  if (!pto_worker_check_process (self, error))
+  if (!pto_worker_check_process (self, error) || !check_here (self, error))
     return NULL;
   g_mutex_lock (&self->lock);
   ok = pto_worker_check_open (self, error);
@@ -230,7 +247,8 @@ register_callable (PtoWorker *self, PtoCallable *callable, const int *workers, g
  * Fails with %PTO_ERROR_COMPILE (with the compiler's own text), %PTO_ERROR_LOAD (naming file and
  * missing function), %PTO_ERROR_TAMPERED, %PTO_ERROR_WORKER_LOST, %G_IO_ERROR_CANCELLED,
  * %PTO_ERROR_SYSTEM, %PTO_ERROR_CLOSED, or %PTO_ERROR_BUSY (from an orchestration function, while
- * another thread registers the same); then nothing is registered. Source: seed 001 section 2.
+ * another thread registers the same; or the worker is below one that has started); then nothing is
+ * registered. Source: seed 001 section 2.
  * Thread safety: any thread.
  *
  * Returns: (transfer full): the name of the callable on this worker

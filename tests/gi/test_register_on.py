@@ -163,6 +163,16 @@ class RegisterOn(unittest.TestCase):
         again = host.register(function, workers=[2])
         self.refuses(host, again, "but on 2:", worker=0)
 
+    def test_below(self):
+        """A worker below one that has started is elsewhere, and would not hear of it."""
+        host, inner = self.close_later(Pto.Worker(level=4)), Pto.Worker(level=3, sub_workers=1)
+        host.add_worker(inner)
+        inner.register(pid)
+        host.start()
+        with self.assertRaisesRegex(Pto.BusyError, "L4/0/L3/0 runs elsewhere since the worker above it was started: register on it before that"):
+            inner.register(lambda args: None)
+        self.assertIn("ready", inner.to_string())
+
     def test_not_extended(self):
         """Who refuses to have it, too, is nobody else's loss."""
         host = self.close_later(Pto.Worker(level=4))
@@ -214,7 +224,7 @@ class RegisterOn(unittest.TestCase):
                 until(lambda: {str(before[1]), str(before[2])} <= set(os.listdir(directory)))
                 until(lambda: all(row["life"] == "idle" for row in host.doing["children"][1:]))
                 os.kill(before[1], signal.SIGKILL)
-                until(lambda: host.doing["children"][1]["life"] != "idle")  # it is taken for dead
+                until(lambda: (row := host.doing["children"][1])["life"] != "idle" or row["lives"] > 1)  # it is taken for dead
                 gate[0] = 1
                 self.assertIs(run(), True)
                 self.assertRegex(registration().message, r"L3/0/sub1 had agreed to the registration, and died \(signal 9, Killed\) "

@@ -251,6 +251,17 @@ class Words(unittest.TestCase):
             with self.assertRaisesRegex(GLib.Error, "fill_orch"):
                 self.w4.get_child(c).lookup("fill_orch")
 
+    def test_too_late(self):
+        """What a worker has of its own it has from its start: who comes later is told so."""
+        a, = self.add(1)
+        self.w4.init()
+        chip = s.RemoteCallable(os.path.join(os.environ["PTO_TEST_EXAMPLES"], "worked-example", "add"), s.CHIP_CALLABLE)
+        for error, words, call in (
+                (Pto.BusyError, "L4/0/L3/0 runs elsewhere since the worker above it was started", lambda: self.w4.register(chip, workers=[a])),
+                (Pto.BusyError, "can not be added: the worker above it has started already", self.add)):
+            with self.assertRaisesRegex(error, words):
+                call()
+
     def test_args(self):
         a, = self.add(1)
         buffer = self.w4.remote_malloc(worker=a, nbytes=64)
