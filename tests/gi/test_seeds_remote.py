@@ -343,6 +343,18 @@ class Words(unittest.TestCase):
             self.w4.remote_free(self.w4.remote_malloc(a, 6 << 20))
             gc.collect()
 
+    def test_imported(self):
+        """Another handle of the same memory, which outlasts the first."""
+        a, = self.add(1)
+        add = self.w4.register(s.RemoteCallable("remote_steps:add_in_place"), workers=[a])
+        buffer = self.w4.remote_malloc(a, 64)
+        again = s.RemoteBufferHandle(a, self.w4.get_child(a).import_buffer(buffer.buffer.export(16, 8)))
+        self.w4.remote_copy_to(buffer, np.arange(16, dtype="f4"), 64)
+        self.w4.remote_free(buffer)
+        self.run_one(add, (s.RemoteTensorRef(again, shape=(2,)), s.INOUT), scalars=[10], worker=a)
+        self.w4.remote_copy_from(again, found := np.zeros(2, "f4"), 8)
+        self.assertEqual((list(found), again.nbytes), ([14, 15], 8))
+
     def test_for_its_worker(self):
         a, b = self.add()
         fill = self.w4.register(s.RemoteCallable("remote_steps:fill"), workers=[a, b])
