@@ -89,7 +89,7 @@ struct task
   uint64_t sum; /* of what it is to read */
   /* What became of it: where it ran, and for the pool. */
   uint32_t n_begun;
-  uint32_t n_again; /* it was lost so often, and is run once more */
+  uint32_t n_again; /* it was lost so often when it had begun, and is run once more */
   bool is_again;    /* likewise: just now */
   bool has_worked;
   bool is_over;
@@ -498,17 +498,19 @@ __wrap_pto_call_set_silent (const struct pto_call *call, bool silent)
 }
 
 bool __real_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
-                                 const struct pto_child *child);
+                                 const struct pto_child *child, bool has_begun);
 bool __wrap_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
-                                 const struct pto_child *child);
+                                 const struct pto_child *child, bool has_begun);
 bool
 __wrap_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
-                            const struct pto_child *child)
+                            const struct pto_child *child, bool has_begun)
 {
   struct task *task = task_of (slot);
 
-  task->is_again = __real_pto_pool_runs_again (pool, slot, child);
-  task->n_again += task->is_again;
+  if (!has_begun && task->n_begun > task->n_again)
+    fail_seed ("a task that has begun there is said not to have");
+  task->is_again = __real_pto_pool_runs_again (pool, slot, child, has_begun);
+  task->n_again += task->is_again && has_begun;
   total.again += task->is_again;
   if (task->is_again)
     task->has_worked = false;
