@@ -27,6 +27,8 @@
 #define HEAD_MAX 400
 /* Arrays and objects within each other: each level of a tree has four. */
 #define DEPTH_MAX 64u
+/* Processes one below the other. */
+#define ABOVE_MAX 64u
 
 guint
 pto_answer_make_address (int process, struct sockaddr_un *address)
@@ -98,48 +100,6 @@ end (Question *question, GError *error)
     g_clear_error (&error);
 }
 
-/* Whose SUB worker is it? 0: it is none. */
-static int
-find_owner (int process)
-{
-  g_autofree char *path = g_strdup_printf ("/proc/%d/status", process);
-  g_autofree char *status = NULL;
-  const char *owner;
-
-  /* As process/process.c names it. */
-  if (!g_file_get_contents (path, &status, NULL, NULL)
-      || !g_str_has_prefix (status, "Name:\tpto-sub"))
-    return 0;
-  owner = strstr (status, "\nPPid:\t");
-  return owner != NULL ? (int) g_ascii_strtoll (owner + strlen ("\nPPid:\t"), NULL, 10) : 0;
-}
-
-/* Nobody listens. */
-static GError *
-make_silence (int process)
-{
-  int owner = find_owner (process);
-  GError *error = NULL;
-
-  if (kill (process, 0) != 0 && errno == ESRCH)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("there is no process %d"), process);
-  else if (kill (process, 0) != 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d is somebody else's: it can be asked by its user only"), process);
-  else if (owner > 0)
-    g_set_error (
-        &error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-        _ ("process %d is a SUB worker of process %d: ask that one, which tells what it runs"),
-        process, owner);
-  else
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d does not listen: what it does can be asked of pto run, and of a "
-                    "program of libpto that was started with PTO_ANSWER=1 or has called "
-                    "pto_answer_start()"),
-                 process);
-  return error;
-}
-
 /* Who listens there? -1, and errno: nobody. */
 static int
 connect_to (const struct sockaddr_un *address, guint length, struct ucred *other)
@@ -183,6 +143,131 @@ connect_to_own (int process)
   return -1;
 }
 
+/* --- nobody listens --- */
+
+/* The beginning of what /proc tells of it; NULL: it is not there. */
+static char *
+dup_status (int process)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/status", process);
+  char *status = NULL;
+
+  return g_file_get_contents (path, &status, NULL, NULL) ? status : NULL;
+}
+
+static int
+find_parent (const char *status)
+{
+  const char *parent = status != NULL ? strstr (status, "\nPPid:\t") : NULL;
+
+  return parent != NULL ? (int) g_ascii_strtoll (parent + strlen ("\nPPid:\t"), NULL, 10) : 0;
+}
+
+/* Whose SUB worker is it? 0: it is none. */
+static int
+find_owner (int process)
+{
+  g_autofree char *status = dup_status (process);
+
+  /* As process/process.c names it. */
+  return status != NULL && g_str_has_prefix (status, "Name:\tpto-sub") ? find_parent (status) : 0;
+}
+
+/* Somebody else who could be asked. */
+static gboolean
+listens (int process)
+{
+  struct sockaddr_un address;
+  guint length = pto_answer_make_address (process, &address);
+  struct ucred other = { 0 };
+  int fd = process != getpid () ? connect_to (&address, length, &other) : -1;
+  gboolean found = fd >= 0 && is_asked (process, &other);
+
+  if (fd >= 0)
+    close (fd);
+  return found;
+}
+
+/* The nearest one that has begun it; 0: none. */
+static int
+find_above (int process)
+{
+  for (guint i = 0; i < ABOVE_MAX && process > 1; i++)
+    {
+      g_autofree char *status = dup_status (process);
+
+      process = find_parent (status);
+      if (process > 1 && listens (process))
+        return process;
+    }
+  return 0;
+}
+
+/* One that it has begun, such as a shell or timeout(1) does; 0: none. */
+static int
+find_below (int process)
+{
+  g_autoptr (GDir) all = g_dir_open ("/proc", 0, NULL);
+  const char *name;
+
+  while (all != NULL && (name = g_dir_read_name (all)) != NULL)
+    {
+      int below = (int) g_ascii_strtoll (name, NULL, 10);
+      int above = below;
+
+      if (below <= 0 || !listens (below))
+        continue;
+      for (guint i = 0; i < ABOVE_MAX && above > 1; i++)
+        {
+          g_autofree char *status = dup_status (above);
+
+          above = find_parent (status);
+          if (above == process)
+            return below;
+        }
+    }
+  return 0;
+}
+
+static GError *
+make_silence (const PtoAsked *asked)
+{
+  int process = asked->process;
+  int owner = find_owner (process);
+  gboolean is_there = kill (process, 0) == 0;
+  gboolean is_gone = !is_there && errno == ESRCH;
+  int other = 0;
+  GError *error = NULL;
+
+  if (is_gone)
+    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("there is no process %d"), process);
+  else if (!is_there)
+    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 _ ("process %d is somebody else's: it can be asked by its user only"), process);
+  else if (owner > 0)
+    g_set_error (
+        &error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+        _ ("process %d is a SUB worker of process %d: ask that one, which tells what it runs"),
+        process, owner);
+  else if (asked->wants_family && (other = find_above (process)) > 0)
+    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 _ ("process %d does not listen: ask process %d, which has begun it"), process,
+                 other);
+  else if (asked->wants_family && (other = find_below (process)) > 0)
+    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 _ ("process %d does not listen: ask process %d, which it has begun"), process,
+                 other);
+  else
+    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 _ ("process %d does not listen: what it does can be asked of pto run, and of a "
+                    "program of libpto that was started with PTO_ANSWER=1 or has called "
+                    "pto_answer_start()"),
+                 process);
+  return error;
+}
+
+/* --- one question --- */
+
 static void
 begin (Question *question, const char *request)
 {
@@ -216,7 +301,7 @@ begin (Question *question, const char *request)
                  _ ("process %d does not answer: others wait for it, too (is it stopped?)"),
                  process);
   else if (saved == ECONNREFUSED)
-    error = make_silence (process);
+    error = make_silence (question->asked);
   else
     g_set_error (&error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("process %d can not be asked: %s"),
                  process, g_strerror (saved));
@@ -466,12 +551,28 @@ struct _PtoGathering
 };
 
 static void
-add_process (PtoGathering *self, JsonObject *object)
+add_process (PtoGathering *self, JsonObject *object, const char *member)
 {
-  PtoAsked asked = { .process = (int) pto_state_get_number (object, "pid") };
+  PtoAsked asked = { .process = (int) pto_state_get_number (object, member) };
 
   g_ptr_array_add (self->objects, object);
   g_array_append_val (self->asked, asked);
+}
+
+/* Which member of a row has the process to ask, if there is one; NULL: none. A SUB worker has none
+ * to tell of; that of a remote worker only speaks for another one, which can be asked if it is of
+ * this machine. */
+static const char *
+find_member (JsonObject *row)
+{
+  const char *address = pto_state_get_text (row, "address");
+
+  if (g_strcmp0 (pto_state_get_text (row, "kind"), "worker") != 0)
+    return NULL;
+  if (address == NULL)
+    return "pid";
+  return g_str_has_prefix (address, "local:") || g_str_has_prefix (address, "unix:") ? "far_pid"
+                                                                                     : NULL;
 }
 
 static void
@@ -480,15 +581,15 @@ find_processes (JsonObject *worker, gpointer data)
   JsonArray *rows = pto_state_get_array (worker, "children");
 
   if (pto_state_has_flag (worker, "is_isolated") && json_object_has_member (worker, "pid"))
-    add_process (data, worker);
+    add_process (data, worker, "pid");
   for (guint i = 0; i < pto_state_get_length (rows); i++)
     {
       JsonObject *row = pto_state_get_element (rows, i);
 
-      /* A SUB worker has none to tell of. */
-      if (row != NULL && json_object_has_member (row, "pid")
-          && g_strcmp0 (pto_state_get_text (row, "kind"), "worker") == 0)
-        add_process (data, row);
+      const char *member = row != NULL ? find_member (row) : NULL;
+
+      if (member != NULL && json_object_has_member (row, member))
+        add_process (data, row, member);
     }
 }
 
@@ -559,6 +660,10 @@ put_answer (JsonObject *object, const PtoAsked *asked)
   JsonObject *first
       = pto_state_get_length (workers) > 0 ? pto_state_get_element (workers, 0) : NULL;
 
+  /* The number of another machine may be that of another program here. */
+  if (json_object_has_member (object, "address") && first != NULL
+      && g_strcmp0 (pto_state_get_text (first, "path"), pto_state_get_text (object, "path")) != 0)
+    return;
   if (asked->error != NULL)
     json_object_set_string_member (object, "silent", asked->error->message);
   else if (first == NULL)

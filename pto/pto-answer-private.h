@@ -16,8 +16,12 @@ G_BEGIN_DECLS
 /* Before a machine is prepared, which may fork: the environment may say that this process, and
  * those below it, answer. */
 void pto_answer_look_at_environment (void);
-/* When it has started: from here on, if this process, or the one that has forked it, is to. */
+/* Whoever has launched this process says so. */
+void pto_answer_want (void);
+/* From here on, if this process, or the one that has forked it, is to. */
 void pto_answer_start_if_wanted (void);
+/* Are processes below to? Also of one that was just forked. */
+gboolean pto_answer_is_wanted (void);
 
 /* Where nobody says how long those below are waited for. */
 #define PTO_ANSWER_WITHIN_MS 1000u
@@ -37,8 +41,9 @@ void pto_answerer_leave (void);
 typedef struct
 {
   int process;
-  JsonNode *answer; /* owned; NULL: */
-  GError *error;    /* owned */
+  gboolean wants_family; /* to be told who listens of its family, if it does not */
+  JsonNode *answer;      /* owned; NULL: */
+  GError *error;         /* owned */
 } PtoAsked;
 void pto_answer_ask_many (PtoAsked *asked, guint n, guint within_ms, GCancellable *cancellable);
 

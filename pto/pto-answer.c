@@ -146,7 +146,7 @@ end_change (gboolean is_on_now)
  * [func@Pto.Worker.ask_process] of its own user, by a socket that belongs to its number, and to
  * SIGQUIT (Ctrl-\), unless the program has said what that is to mean, in lines on standard error.
  * So do the processes of workers that start from now on. `pto run` does it by itself, and so does a
- * program that is started with PTO_ANSWER=1 when its first worker has started.
+ * program that is started with PTO_ANSWER=1 when its first worker starts.
  *
  * It is a thread that sleeps: runs do nothing for it. Does nothing when it is on already. In a copy
  * that a fork makes of the process it is off.
@@ -227,15 +227,31 @@ pto_answer_is_on (void)
 }
 
 void
+pto_answer_want (void)
+{
+  begin_change ();
+  is_wanted = TRUE;
+  pto_unlock (PTO_LOCK_ANSWER);
+}
+
+gboolean
+pto_answer_is_wanted (void)
+{
+  gboolean result;
+
+  begin_change ();
+  result = is_wanted;
+  pto_unlock (PTO_LOCK_ANSWER);
+  return result;
+}
+
+void
 pto_answer_look_at_environment (void)
 {
   const char *value = g_getenv ("PTO_ANSWER");
 
-  if (value == NULL || value[0] == '\0' || strcmp (value, "0") == 0)
-    return;
-  begin_change ();
-  is_wanted = TRUE;
-  pto_unlock (PTO_LOCK_ANSWER);
+  if (value != NULL && value[0] != '\0' && strcmp (value, "0") != 0)
+    pto_answer_want ();
 }
 
 void
@@ -280,7 +296,7 @@ char *
 pto_worker_ask_process (gint64 process, PtoAnswerFormat format, GCancellable *cancellable,
                         GError **error)
 {
-  PtoAsked asked = { 0 };
+  PtoAsked asked = { .wants_family = TRUE };
   char *text;
 
   g_return_val_if_fail (format <= PTO_ANSWER_FORMAT_METRICS, NULL);

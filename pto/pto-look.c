@@ -362,6 +362,9 @@ add_child (JsonBuilder *json, const struct pto_child_look *child)
     }
   if (child->far)
     {
+      pto_look_add_string (json, "address", child->address);
+      if (child->far_pid != 0)
+        pto_look_add_number (json, "far_pid", child->far_pid);
       if (child->suspect)
         add_flag (json, "is_suspect", TRUE);
       pto_look_add_number (json, "silences", child->silences);

@@ -240,15 +240,18 @@ level_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
 {
   LevelMachine *self = (LevelMachine *) machine;
   struct pto_report report = { 0 };
-  enum pto_status status = pto_level_start (self->level, is_cancelled, cancellable, &report);
+  enum pto_status status;
 
+  /* Whoever asks what a start waits for is told. */
+  pto_machine_show (machine);
+  status = pto_level_start (self->level, is_cancelled, cancellable, &report);
   if (status != PTO_OK)
     {
+      pto_machine_hide (machine);
+      pto_level_give_up_start (self->level);
       level_stop (machine);
       pto_error_set_from_report (error, status, &report);
     }
-  else
-    pto_machine_show (machine);
   pto_machine_level_end_start (self);
   return status == PTO_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "pto-remote-child-private.h"
 
+#include "pto-answer-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-remote-child-parts-private.h"
@@ -289,6 +290,9 @@ make_options (PtoRemoteChild *self, GError **error)
   g_variant_builder_add (&options, "{sv}", "sub-workers",
                          g_variant_new_uint32 (worker->n_sub_workers));
   g_variant_builder_add (&options, "{sv}", "parameters", pto_worker_pack_parameters (worker));
+  /* The wish of this process is that of all below it. */
+  g_variant_builder_add (&options, "{sv}", "answers",
+                         g_variant_new_boolean (pto_answer_is_wanted ()));
   if (worker->remote->job != NULL)
     {
       g_autofree char *name = pto_remote_job_begin_life (worker->remote);
@@ -351,7 +355,7 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) answer = NULL;
   GVariant *options = make_options (self, error);
-  guint32 protocol;
+  guint32 protocol, process;
 
   if (options == NULL)
     return FALSE;
@@ -361,9 +365,10 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       "(ussua{sv})", error);
   if (reply == NULL)
     return FALSE;
-  g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, NULL, &answer);
+  g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, &process, &answer);
   if (protocol == PTO_REMOTE_PROTOCOL)
     {
+      atomic_store_explicit (&self->traffic->process, process, memory_order_relaxed);
       self->sends_serialized = self->worker->remote->sends_serialized
                                && pto_remote_has_feature (answer, PTO_REMOTE_FEATURE_SERIALIZED);
       return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
@@ -382,10 +387,11 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   g_autoptr (GPtrArray) list = NULL;
   g_autoptr (GPtrArray) below = NULL;
 
+  self->traffic = pto_writes_traffic (self->writes, self->index);
+  atomic_store_explicit (&self->traffic->process, 0, memory_order_relaxed);
   if (!pto_remote_spec_launch (self->worker->remote, &self->stream, &self->process, error)
       || !say_hello (self, call, error))
     return FALSE;
-  self->traffic = pto_writes_traffic (self->writes, self->index);
   /* What follows may take long there, and is asked for without a word in between. */
   look_after_connection (self, call);
   below = self->list_own (self->worker->machine);

@@ -16,6 +16,7 @@
 
 #include "process/arena.h"
 
+#include "pto-answer-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-remote-health-private.h"
@@ -434,6 +435,7 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
   const char *path;
   const char *fabric;
   const char *rank = NULL;
+  gboolean answers = FALSE;
   guint32 protocol;
 
   g_variant_get (body, "(u&s&s@a{sv})", &protocol, &id, &path, &options);
@@ -448,6 +450,8 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
     return FALSE;
   session->takes_serialized
       = is_serialized_taken () && pto_remote_has_feature (options, PTO_REMOTE_FEATURE_SERIALIZED);
+  if (g_variant_lookup (options, "answers", "b", &answers) && answers)
+    pto_answer_want ();
   session->child = pto_child_new (session->worker, path, &parent);
   pto_child_get_server (session->child, &session->server);
   if (!pto_remote_session_ask (session, &call, error))

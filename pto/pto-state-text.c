@@ -375,6 +375,22 @@ get_name (const char *path, gboolean is_sub)
   return at;
 }
 
+/* That of a remote worker is the one there: the one here only speaks for it. */
+static void
+append_process (GString *text, JsonObject *child)
+{
+  const char *address = pto_state_get_text (child, "address");
+  guint64 there = pto_state_get_number (child, "far_pid");
+
+  if (address != NULL && there > 0)
+    g_string_append_printf (text, _ (" (remote: %s, process %" PRIu64 " there)"), address, there);
+  else if (address != NULL)
+    g_string_append_printf (text, _ (" (remote: %s)"), address);
+  else if (pto_state_get_number (child, "pid") > 0)
+    g_string_append_printf (text, _ (" (process %" PRIu64 ")"),
+                            pto_state_get_number (child, "pid"));
+}
+
 static void
 append_child (GString *text, guint depth, JsonObject *child)
 {
@@ -401,9 +417,7 @@ append_child (GString *text, guint depth, JsonObject *child)
     g_string_append (text, _ ("; it is stopped by a signal"));
   if (pto_state_has_flag (child, "is_suspect"))
     g_string_append (text, _ ("; nothing is heard of it: it gets no task"));
-  if (pto_state_get_number (child, "pid") > 0)
-    g_string_append_printf (text, _ (" (process %" PRIu64 ")"),
-                            pto_state_get_number (child, "pid"));
+  append_process (text, child);
   if (pto_state_get_number (child, "lives") > 1)
     g_string_append_printf (text, _ ("; begun %" PRIu64 " times"),
                             pto_state_get_number (child, "lives"));

@@ -220,8 +220,12 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
   pto_answer_look_at_environment ();
   if (cancellable != NULL)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancel_start), starting, NULL);
-  ok = check_children (worker, error) && machine->ops->prepare (machine, error)
-       && machine->ops->start (machine, starting, error);
+  ok = check_children (worker, error) && machine->ops->prepare (machine, error);
+  /* A thread more, behind all forks: a start that takes long can be asked, too. A chip forks when
+   * it starts. */
+  if (ok && worker->level > 2)
+    pto_answer_start_if_wanted ();
+  ok = ok && machine->ops->start (machine, starting, error);
   g_cancellable_disconnect (cancellable, handler);
   /* It may have been too fast to notice. */
   if (ok && pto_error_set_if_cancelled (starting, error))
@@ -229,7 +233,6 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
       machine->ops->stop (machine);
       ok = FALSE;
     }
-  /* A thread more, behind all forks. */
   if (ok)
     pto_answer_start_if_wanted ();
   return ok;

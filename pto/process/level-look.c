@@ -149,9 +149,13 @@ look_at_child (struct pto_level *level, uint32_t index, uint64_t now, struct pto
       look->saved = atomic_load_explicit (&traffic->saved, memory_order_relaxed);
       look->silences = atomic_load_explicit (&traffic->silences, memory_order_relaxed);
       look->suspect = pto_child_is_there (child) && pto_child_is_suspect (child);
+      look->address = body->config.address;
+      if (pto_child_is_there (child))
+        look->far_pid = atomic_load_explicit (&traffic->process, memory_order_relaxed);
     }
-  if (level->machine.door.running
-      && (life == PTO_LIFE_BUSY || life == PTO_LIFE_ASKED || life == PTO_LIFE_KILLED))
+  if (life == PTO_LIFE_STARTING
+      || (level->machine.door.running
+          && (life == PTO_LIFE_BUSY || life == PTO_LIFE_ASKED || life == PTO_LIFE_KILLED)))
     look_at_task (level, &level->pool->stations[index], now, look);
 }
 

@@ -27,8 +27,11 @@ struct pto_child_look
   struct pto_look_task task;
   uint64_t for_ns;
   uint64_t sign_ns;
-  /* It shares no memory: bytes of tensors since the start (writes.h). */
+  /* It shares no memory: where it is (it stays), which process it is there, or 0, and bytes of
+   * tensors since the start (writes.h). */
   bool far;
+  const char *address;
+  uint64_t far_pid;
   bool suspect;      /* nothing is heard of the other end: it gets no task */
   uint64_t silences; /* how often that was so */
   uint64_t sent;

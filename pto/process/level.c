@@ -410,9 +410,13 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
       if (status == PTO_OK && failed != NULL)
         status = pto_family_report_start (&level->family, failed, report);
     }
-  if (status != PTO_OK)
-    take_down (level, true);
   return status;
+}
+
+void
+pto_level_give_up_start (struct pto_level *level)
+{
+  take_down (level, true);
 }
 
 struct pto_writes *

@@ -48,10 +48,13 @@ struct pto_level *pto_level_new (const struct pto_level_config *config, struct p
 enum pto_status pto_level_fork (struct pto_level *level, struct pto_report *report);
 /* Starts thread children and the keeper, waits until every child has answered START. Those that a
  * lock of another thread has caught are forked again, on the caller's native stack. The first
- * failure ends all of them and is reported with its path; then there is only pto_level_free().
- * cancelled may be NULL. */
+ * failure is reported with its path; then there is only pto_level_give_up_start(). cancelled may be
+ * NULL. */
 enum pto_status pto_level_start (struct pto_level *level, bool (*cancelled) (void *data),
                                  void *data, struct pto_report *report);
+/* Ends all of them, who have nothing worth closing; then there is only pto_level_free(). Nobody
+ * looks at it any more. */
+void pto_level_give_up_start (struct pto_level *level);
 /* CLOSE to all, two seconds, then SIGKILL; reaps all; ends threads; unmaps. In a process that is
  * not the one that made it: nothing, what it has is the parent's. NULL: nothing. */
 void pto_level_free (struct pto_level *level);

@@ -31,6 +31,7 @@ struct pto_traffic
   _Atomic uint64_t received;
   _Atomic uint64_t saved;    /* were to be sent, and were there already */
   _Atomic uint64_t silences; /* not bytes: how often nothing was heard of the other end */
+  _Atomic uint64_t process;  /* nor this: what the other end is, there; 0: that is not known yet */
 };
 
 struct pto_write

@@ -277,8 +277,9 @@ add_children (Page *page, JsonObject *worker, int indent)
 
       if (g_str_has_prefix (path, above) && path[strlen (above)] == '/')
         path += strlen (above) + 1;
-      add (page, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %s %s %s%s%s", indent, "", NAME_WIDTH,
-           path, life, time, has_task ? which : "",
+      add (page, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %s %s %s%s%s%s%s", indent, "", NAME_WIDTH,
+           path, life, time, member_text (child, "address"),
+           has_task && *member_text (child, "address") != '\0' ? "  " : "", has_task ? which : "",
            *member_text (child, "silent") != '\0' ? "  " : "", word (child, "silent"));
       for (guint k = 0; k < length (child, "below"); k++)
         add_worker (page, element (child, "below", k), indent + 2);

@@ -362,8 +362,10 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
     def test_nobody(self):
         """Who does not answer is told in one line, and is not hurt."""
         with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as other:
-            for pid, words in ((other.pid, rf"process {other.pid} does not listen: .*PTO_ANSWER=1"), (2 ** 22 + 5, r"there is no process 4194309")):
-                with self.assertRaisesRegex(GLib.Error, words):
+            gone = r"there is no process 4194309"
+            silent = rf"process {other.pid} does not listen: "
+            for pid, here, words in ((other.pid, silent + ".*PTO_ANSWER=1", silent + f"ask process {os.getpid()}, which has begun it"), (2 ** 22 + 5, gone, gone)):
+                with self.assertRaisesRegex(GLib.Error, here):
                     Pto.Worker.ask_process(pid)
                 result = subprocess.run([PROGRAM, "top", "--once", str(pid)], stderr=subprocess.PIPE, text=True, check=False)
                 self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1))

@@ -100,13 +100,14 @@ rig_try (const struct rig_config *config, bool (*cancelled) (void *data), void *
   level.n_children = rig->n_children;
   rig->level = pto_level_new (&level, report);
   g_free (configs);
-  if (rig->level == NULL || pto_level_fork (rig->level, report) != PTO_OK
-      || pto_level_start (rig->level, cancelled, data, report) != PTO_OK)
+  if (rig->level != NULL && pto_level_fork (rig->level, report) == PTO_OK)
     {
-      rig_free (rig);
-      return NULL;
+      if (pto_level_start (rig->level, cancelled, data, report) == PTO_OK)
+        return rig;
+      pto_level_give_up_start (rig->level);
     }
-  return rig;
+  rig_free (rig);
+  return NULL;
 }
 
 struct rig *

@@ -168,3 +168,10 @@ def hold_for_ever(orch, args, config):
     """No other line of Python runs; that it has begun, a file says."""
     open(os.environ["PTO_TEST_MARK"], "w").close()
     ctypes.PyDLL(None).sleep(600)
+
+
+def wait_for_mark(orch, args, config):
+    """y: until a file is there."""
+    while not os.path.exists(os.environ["PTO_TEST_MARK"]):
+        time.sleep(0.002)
+    args[0][0] = os.getpid()
