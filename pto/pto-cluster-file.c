@@ -11,6 +11,7 @@
 
 #include "pto-error-private.h"
 #include "pto-manifest-private.h"
+#include "pto-remote-address-private.h"
 #include "pto-text-private.h"
 #include "pto-worker-private.h"
 
@@ -27,7 +28,6 @@
 #define DEFAULT_GROUP "default"
 #define LAUNCHER_GROUP "launcher "
 #define WORKER_GROUP "worker "
-#define UNIX_SCHEME "unix:"
 
 /* Where one or more workers are. */
 typedef struct
@@ -392,30 +392,28 @@ read_listener (PtoClusterFile *self, const char *group, const char *key, const c
                char **address, GError **error)
 {
   g_autofree char *text = dup_with_host (self, group, key, host);
+  g_autofree char *fault = NULL;
 
   if (text != NULL && host == NULL && strstr (text, PTO_REMOTE_HOST_WORD) != NULL)
     return refuse (self, group, error, _ ("%s=%s: there are no hosts that %s would be"), key, text,
                    PTO_REMOTE_HOST_WORD);
-  if (text != NULL && g_str_has_prefix (text, UNIX_SCHEME))
+  if (text != NULL && g_str_has_prefix (text, PTO_REMOTE_UNIX_SCHEME)
+      && text[strlen (PTO_REMOTE_UNIX_SCHEME)] != '\0')
     {
-      g_autofree char *path = dup_path (self, text + strlen (UNIX_SCHEME));
+      g_autofree char *path = dup_path (self, text + strlen (PTO_REMOTE_UNIX_SCHEME));
 
       if (host != NULL)
         return refuse (self, group, error,
                        _ ("%s=%s is reached on this machine only, and hosts names another: write "
                           "tls://%s:7000"),
                        key, text, PTO_REMOTE_HOST_WORD);
-      *address = g_strconcat (UNIX_SCHEME, path, NULL);
+      *address = g_strconcat (PTO_REMOTE_UNIX_SCHEME, path, NULL);
     }
   else
     *address = g_steal_pointer (&text);
   /* Nobody would find the port that 0 means. */
-  return *address == NULL
-         || (pto_remote_is_listener (*address) && !g_str_has_suffix (*address, ":0"))
-         || refuse (self, group, error,
-                    _ ("%s=%s: tls://host:port, where %s is one of the hosts, or unix:/path is "
-                       "wanted"),
-                    key, *address, PTO_REMOTE_HOST_WORD);
+  fault = *address != NULL ? pto_remote_address_explain_listener (*address, 1) : NULL;
+  return fault == NULL || refuse (self, group, error, "%s: %s", key, fault);
 }
 
 /* How a program comes to run at a place. */
@@ -504,7 +502,7 @@ static gboolean
 make_command (PtoClusterFile *self, Place *place, const Launching *launching, GError **error)
 {
   g_autoptr (GPtrArray) arguments = g_ptr_array_new_with_free_func (g_free);
-  gboolean is_unix = g_str_has_prefix (place->address, UNIX_SCHEME);
+  gboolean is_unix = g_str_has_prefix (place->address, PTO_REMOTE_UNIX_SCHEME);
   g_autofree char *certificates
       = is_unix ? NULL : dup_with_host (self, place->group, "certificates", launching->host);
   g_auto (GStrv) allowed = is_unix ? NULL : dup_list (self, place->group, "allow");
@@ -547,7 +545,7 @@ add_connected (PtoClusterFile *self, const Place *place, GVariantBuilder *option
       = pto_manifest_dup_value (&self->manifest, CLUSTER_GROUP, "certificates");
   g_autofree char *path = certificates != NULL ? dup_path (self, certificates) : NULL;
 
-  if (g_str_has_prefix (place->address, UNIX_SCHEME))
+  if (g_str_has_prefix (place->address, PTO_REMOTE_UNIX_SCHEME))
     return TRUE;
   if (path == NULL)
     return refuse (self, CLUSTER_GROUP, error,
@@ -631,10 +629,10 @@ read_place (PtoClusterFile *self, Place *place, const char *host, GVariantBuilde
   if (!read_listener (self, place->group, connects ? "connect" : "listen", host, &place->address,
                       error))
     return FALSE;
-  way = connects                                         ? WAY_CONNECT
-        : place->address == NULL                         ? WAY_LAUNCH
-        : g_str_has_prefix (place->address, UNIX_SCHEME) ? WAY_LISTEN
-                                                         : WAY_LISTEN_TLS;
+  way = connects                                                    ? WAY_CONNECT
+        : place->address == NULL                                    ? WAY_LAUNCH
+        : g_str_has_prefix (place->address, PTO_REMOTE_UNIX_SCHEME) ? WAY_LISTEN
+                                                                    : WAY_LISTEN_TLS;
   if (!check_worker_keys (self, place->group, way, error))
     return FALSE;
   if (way == WAY_CONNECT)

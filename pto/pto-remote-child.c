@@ -9,6 +9,7 @@
 #include "pto-answer-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-remote-address-private.h"
 #include "pto-remote-child-parts-private.h"
 #include "pto-remote-job-private.h"
 #include "pto-text-private.h"
@@ -191,7 +192,12 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
   Waiting waiting = { .call = call, .begun_at = now, .asked_at = now };
   GError *lost = NULL;
 
-  if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost))
+  /* Whoever refuses need not have read what is refused. */
+  if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost)
+      && call->request == PTO_REQUEST_START
+      && g_error_matches (lost, G_IO_ERROR, G_IO_ERROR_CLOSED))
+    g_clear_error (&lost);
+  if (lost != NULL)
     goto lost;
   for (;;)
     {
@@ -324,6 +330,28 @@ reap (PtoRemoteChild *self, int *status)
   return FALSE;
 }
 
+/* What stands in place of a message, if it is the first: a shell there greets, or it is another
+ * service. NULL: it is something else. */
+static char *
+explain_greeting (PtoRemoteChild *self, const GError *error)
+{
+  const PtoRemoteSpec *spec = self->worker->remote;
+  g_autofree char *line = g_error_matches (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)
+                              ? pto_remote_stream_dup_line (self->stream)
+                              : NULL;
+
+  if (line == NULL)
+    return NULL;
+  if (spec->kind != PTO_REMOTE_ADDRESS_LAUNCHED)
+    return g_strdup_printf (_ ("who listens at %s is no pto-remote: it says \"%s\""), spec->address,
+                            line);
+  return g_strdup_printf (
+      _ ("before pto-remote speaks at %s something else has printed \"%s\": what a shell there "
+         "reads at its start (.bashrc, .profile) must print nothing where standard output is no "
+         "terminal"),
+      spec->address, line);
+}
+
 /* What launching it came to, when it has hung up, at whatever word: the end of the program, if it
  * has ended. */
 static void
@@ -364,7 +392,16 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
       "(ussua{sv})", error);
   if (reply == NULL)
-    return FALSE;
+    {
+      g_autofree char *greeting = explain_greeting (self, *error);
+
+      if (greeting != NULL)
+        {
+          g_clear_error (error);
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED, greeting);
+        }
+      return FALSE;
+    }
   g_variant_get (reply, "(ussu@a{sv})", &protocol, NULL, NULL, &process, &answer);
   if (protocol == PTO_REMOTE_PROTOCOL)
     {

@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-/* A change that the other end has to know is a new PTO_REMOTE_PROTOCOL. */
+/* Hello is the first message of a connection, and has the number 1: who has no worker refuses it
+ * without having read it (remote/pto-remote-refuse.c).
+ * A change that the other end has to know is a new PTO_REMOTE_PROTOCOL. */
 static const char contract[]
     = "<node><interface name='" PTO_REMOTE_INTERFACE "'>"
       /* The first call. session: another one for each life of a worker; path: of it in its tree;

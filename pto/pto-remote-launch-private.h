@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "pto-remote-address-private.h"
+
 #include <gio/gio.h>
 
 G_BEGIN_DECLS
@@ -15,6 +17,7 @@ typedef struct _PtoRemoteJob PtoRemoteJob;       /* pto-remote-job-private.h */
 typedef struct
 {
   char *address;
+  PtoRemoteAddressKind kind;
   char **argv;      /* the program that is launched */
   const char *path; /* of a Unix socket, in address: then nothing is launched; or NULL */
   char *host;       /* for messages; NULL: this one */
@@ -36,8 +39,6 @@ typedef struct
 
 /* One that the library knows. */
 gboolean pto_remote_is_launcher (const char *name);
-/* Is it an address where somebody listens? */
-gboolean pto_remote_is_listener (const char *address);
 /* The host in place of the word for it. */
 char *pto_remote_put_host (const char *text, const char *host);
 

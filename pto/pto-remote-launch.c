@@ -15,6 +15,7 @@
 #include "pto-remote-launch-private.h"
 
 #include "pto-error-private.h"
+#include "pto-remote-address-private.h"
 #include "pto-remote-fabric-private.h"
 #include "pto-text-private.h"
 
@@ -43,19 +44,8 @@ typedef struct
   const char *host;
 } Launch;
 
-/* Where somebody listens: what is there, was chosen there. */
-typedef enum
-{
-  LISTENER_NONE,
-  LISTENER_UNIX,
-  LISTENER_TLS
-} Listener;
-
 /* Highest number that can be given to a worker. */
 #define ID_MAX 65535u
-
-#define UNIX_SCHEME "unix:"
-#define TLS_SCHEME "tls://"
 
 static const Launcher launchers[] = {
   { "local", { NULL }, FALSE },
@@ -64,24 +54,16 @@ static const Launcher launchers[] = {
   { "mpirun", { "mpirun", "--quiet", "-n", "1", "--host", "%h" }, FALSE },
 };
 
-/* Of "//host"; NULL: there is none. */
-static const char *
-find_host (const char *rest)
-{
-  /* What begins with a dash would be an option of the launcher. */
-  return g_str_has_prefix (rest, "//") && rest[2] != '\0' && rest[2] != '-'
-                 && strpbrk (rest + 2, "/ \t\n") == NULL
-             ? rest + 2
-             : NULL;
-}
-
 /* words: of the option launcher, or NULL; then the scheme is any name. */
 static gboolean
 find_launch (const char *address, const char *const *words, gboolean quotes, Launch *launch,
              GError **error)
 {
-  const char *colon = strchr (address, ':');
+  const char *schemes[G_N_ELEMENTS (launchers) + 1] = { NULL };
+  g_autofree char *fault = NULL;
 
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    schemes[i] = launchers[i].scheme;
   if (quotes && words == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -95,40 +77,21 @@ find_launch (const char *address, const char *const *words, gboolean quotes, Lau
                    _ ("the launcher of %s has no words: the first is a program"), address);
       return FALSE;
     }
+  fault = words != NULL ? pto_remote_address_explain_own (address)
+                        : pto_remote_address_explain_launched (address, schemes);
+  if (fault != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, fault);
+      return FALSE;
+    }
   *launch = (Launch){ .words = words, .quotes = quotes };
   for (guint i = 0; words == NULL && i < G_N_ELEMENTS (launchers); i++)
-    if (colon != NULL && strlen (launchers[i].scheme) == (gsize) (colon - address)
-        && g_str_has_prefix (address, launchers[i].scheme))
+    if (g_str_has_prefix (address, launchers[i].scheme)
+        && address[strlen (launchers[i].scheme)] == ':')
       *launch = (Launch){ .words = launchers[i].words, .quotes = launchers[i].quotes };
-  if (launch->words != NULL && launch->words[0] == NULL && colon[1] == '\0')
-    return TRUE;
-  if (launch->words != NULL && launch->words[0] != NULL && colon != NULL && colon != address)
-    launch->host = find_host (colon + 1);
-  if (launch->host != NULL)
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("\"%s\" is no address of a remote worker: write local:, ssh://host, srun://host, "
-                  "mpirun://host, tls://host:port or unix:/path"),
-               address);
-  return FALSE;
-}
-
-static Listener
-find_listener (const char *address)
-{
-  const char *rest = address;
-
-  if (g_str_has_prefix (address, UNIX_SCHEME "/"))
-    return strlen (address + strlen (UNIX_SCHEME)) < sizeof ((struct sockaddr_un *) NULL)->sun_path
-               ? LISTENER_UNIX
-               : LISTENER_NONE;
-  if (!g_str_has_prefix (address, TLS_SCHEME))
-    return LISTENER_NONE;
-  rest += strlen (TLS_SCHEME);
-  return rest[0] != '-' && rest[0] != ':' && strpbrk (rest, "/@ \t\n") == NULL
-                 && strrchr (rest, ':') != NULL && g_ascii_isdigit (rest[strlen (rest) - 1])
-             ? LISTENER_TLS
-             : LISTENER_NONE;
+  if (launch->words[0] != NULL)
+    launch->host = pto_remote_address_get_host (address);
+  return TRUE;
 }
 
 static void
@@ -152,12 +115,6 @@ pto_remote_is_launcher (const char *name)
     if (strcmp (launchers[i].scheme, name) == 0)
       return TRUE;
   return FALSE;
-}
-
-gboolean
-pto_remote_is_listener (const char *address)
-{
-  return find_listener (address) != LISTENER_NONE;
 }
 
 /* The program there; its arguments follow, and a NULL. */
@@ -222,20 +179,20 @@ static const struct
 
 /* Is it an option of that address? */
 static gboolean
-check_use (Listener listener, const char *address, const char *name, GError **error)
+check_use (PtoRemoteAddressKind kind, const char *address, const char *name, GError **error)
 {
   gboolean is_there = strcmp (name, "python") == 0 || strcmp (name, "roots") == 0;
   gboolean is_launcher = strcmp (name, "launcher") == 0 || strcmp (name, "shell") == 0;
 
-  if (listener != LISTENER_NONE && is_launcher)
+  if (kind != PTO_REMOTE_ADDRESS_LAUNCHED && is_launcher)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                  _ ("the option %s is not for %s: nothing is launched there"), name, address);
-  else if (listener != LISTENER_NONE && is_there)
+  else if (kind != PTO_REMOTE_ADDRESS_LAUNCHED && is_there)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                  _ ("the option %s is not for %s: whoever began pto-remote --listen there has "
                     "chosen it"),
                  name, address);
-  else if (listener != LISTENER_TLS && strcmp (name, "certificates") == 0)
+  else if (kind != PTO_REMOTE_ADDRESS_TLS && strcmp (name, "certificates") == 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                  _ ("the option certificates is for tls://host:port, not for %s"), address);
   else
@@ -244,7 +201,7 @@ check_use (Listener listener, const char *address, const char *name, GError **er
 }
 
 static gboolean
-check_options (GVariant *options, Listener listener, const char *address, GError **error)
+check_options (GVariant *options, PtoRemoteAddressKind kind, const char *address, GError **error)
 {
   GVariantIter iter;
   const char *name;
@@ -260,7 +217,7 @@ check_options (GVariant *options, Listener listener, const char *address, GError
       if (i < G_N_ELEMENTS (known_options)
           && g_variant_is_of_type (value, G_VARIANT_TYPE (known_options[i].type)))
         {
-          if (check_use (listener, address, name, error))
+          if (check_use (kind, address, name, error))
             continue;
         }
       else if (i == G_N_ELEMENTS (known_options))
@@ -312,6 +269,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   g_autofree const char **roots = NULL;
   g_autofree const char **words = NULL;
   g_autofree char *usual = NULL;
+  g_autofree char *fault = NULL;
   const char *program = NULL;
   const char *python = NULL;
   const char *platform = NULL;
@@ -319,7 +277,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   gboolean quotes = FALSE;
   const char *fabric = NULL;
   guint32 id = 0;
-  Listener listener = find_listener (address);
+  PtoRemoteAddressKind kind = pto_remote_address_get_kind (address);
   Launch launch = { .words = launchers[0].words };
   PtoRemoteSpec *spec;
 
@@ -334,9 +292,16 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
     }
   g_variant_lookup (options, "launcher", "^a&s", &words);
   g_variant_lookup (options, "shell", "b", &quotes);
-  if (listener == LISTENER_NONE && !find_launch (address, words, quotes, &launch, error))
+  fault = kind != PTO_REMOTE_ADDRESS_LAUNCHED ? pto_remote_address_explain_listener (address, 1)
+                                              : NULL;
+  if (fault != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, fault);
+      return NULL;
+    }
+  if (kind == PTO_REMOTE_ADDRESS_LAUNCHED && !find_launch (address, words, quotes, &launch, error))
     return NULL;
-  if (!check_options (options, listener, address, error))
+  if (!check_options (options, kind, address, error))
     return NULL;
   if (g_variant_lookup (options, "id", "u", &id) && id > ID_MAX)
     {
@@ -345,7 +310,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
       return NULL;
     }
   g_variant_lookup (options, "certificates", "&s", &certificates);
-  if (listener == LISTENER_TLS && (certificates == NULL || *certificates == '\0'))
+  if (kind == PTO_REMOTE_ADDRESS_TLS && (certificates == NULL || *certificates == '\0'))
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -361,6 +326,7 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   spec->fabric = g_strdup (fabric);
   g_variant_lookup (options, "serialized-python", "b", &spec->sends_serialized);
   spec->address = g_strdup (address);
+  spec->kind = kind;
   spec->host = g_strdup (launch.host);
   spec->id = g_variant_lookup (options, "id", "u", &id) ? (gint64) id : -1;
   g_variant_lookup (options, "devices", "u", &spec->n_devices);
@@ -373,14 +339,15 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   if (program == NULL)
     program = usual = dup_program (spec->host);
   spec->program = g_strdup (program);
-  if (listener == LISTENER_TLS)
+  if (kind == PTO_REMOTE_ADDRESS_TLS)
     spec->argv = g_strdupv ((char *[]){ (char *) program, (char *) "--connect", (char *) address,
                                         (char *) "--certificates", (char *) certificates, NULL });
   else
     spec->argv = make_argv (&launch, program, (char **) roots,
                             python != NULL && *python != '\0' ? python : NULL, fabric,
                             spec->sends_serialized);
-  spec->path = listener == LISTENER_UNIX ? spec->address + strlen (UNIX_SCHEME) : NULL;
+  spec->path
+      = kind == PTO_REMOTE_ADDRESS_UNIX ? spec->address + strlen (PTO_REMOTE_UNIX_SCHEME) : NULL;
   return spec;
 }
 

@@ -10,6 +10,7 @@
 #include "pto-remote-wire-private.h"
 
 #include "pto-error-private.h"
+#include "pto-printable-private.h"
 #include "pto-text-private.h"
 
 #include <errno.h>
@@ -22,6 +23,8 @@
 /* A message's length is known from so many bytes. */
 #define HEAD_BYTES 16
 #define READ_BYTES 65536
+/* Of what is no message, so much is shown. */
+#define LINE_BYTES ((gsize) 200)
 /* What is longer is written in such parts: that there is room for the next is a sign of life. What
  * the system keeps on the way is taken at once, and so says nothing for longer than a moment. */
 #define WRITE_BYTES ((gsize) 256 << 10)
@@ -280,6 +283,18 @@ pto_remote_stream_read (PtoRemoteStream *stream, gpointer to, gsize size, GError
       at += got;
     }
   return TRUE;
+}
+
+char *
+pto_remote_stream_dup_line (PtoRemoteStream *stream)
+{
+  const char *begin = (const char *) stream->read->data + stream->used;
+  gsize n = MIN (stream->read->len - stream->used, LINE_BYTES);
+  const char *end = n > 0 ? memchr (begin, '\n', n) : NULL;
+
+  return n > 0 ? pto_make_printable (
+             g_strchomp (g_strndup (begin, end != NULL ? (gsize) (end - begin) : n)), FALSE)
+               : NULL;
 }
 
 GDBusMessage *

@@ -95,6 +95,9 @@ void pto_remote_stream_free (PtoRemoteStream *stream);
 int pto_remote_stream_get_in (PtoRemoteStream *stream);
 /* As if the other end had hung up. Any thread. */
 void pto_remote_stream_shut (PtoRemoteStream *stream);
+/* What has come and is no message, up to the end of its line, as it can be shown; NULL: nothing. Of
+ * who reads. */
+char *pto_remote_stream_dup_line (PtoRemoteStream *stream);
 /* A number that changes whenever the other end is heard of: something was read, or it took a part
  * of what is too much for the way between. Any thread. */
 guint pto_remote_stream_get_signs (PtoRemoteStream *stream);

@@ -12,10 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define HUB_BYTES 4096u
+/* So often, and in between so long, it is looked whether last words are there that were written. */
+#define WORDS_TRIES 200u
+#define WORDS_US 1000u
 
 static struct pto_body *
 body_of (const struct pto_child *child)
@@ -319,35 +324,55 @@ pto_family_start_threads (struct pto_family *family, char *error, size_t error_s
   return true;
 }
 
+/* What it has written by now is taken by the keeper, who looks whenever there is something. */
+static void
+wait_for_words (struct pto_body *body)
+{
+  int left = 1;
+
+  for (uint32_t i = 0; i < WORDS_TRIES && left > 0; i++)
+    {
+      pthread_mutex_lock (&body->family->lock);
+      if (body->process.words < 0 || ioctl (body->process.words, FIONREAD, &left) != 0)
+        left = 0;
+      pthread_mutex_unlock (&body->family->lock);
+      if (left > 0)
+        usleep (WORDS_US);
+    }
+}
+
 enum pto_status
 pto_family_report_start (struct pto_family *family, const struct pto_child *child,
                          struct pto_report *report)
 {
-  const struct pto_body *body = body_of (child);
-  const char *path = child->path;
+  struct pto_body *body = body_of (child);
+  const char *address = body->config.address;
+  bool refused = body->refused == pto_load_acquire (&child->lives);
+  const char *answer = refused ? body->failure.text : "";
+  enum pto_status status = refused ? (enum pto_status) body->failure.code : PTO_STATUS_WORKER_LOST;
+  /* What fails deeper down names its place itself. */
+  bool named = refused && strncmp (answer, child->path, strlen (child->path)) == 0;
   char name[sizeof child->path + 256];
   char text[512];
-  char words[256];
+  char words[256] = "";
 
-  if (body->refused == pto_load_acquire (&child->lives))
-    {
-      bool named = strncmp (body->failure.text, path, strlen (path)) == 0;
-      enum pto_status status = (enum pto_status) body->failure.code;
-
-      if (body->failure.domain[0] != '\0' || status == PTO_OK)
-        status = PTO_STATUS_SYSTEM;
-      /* What fails deeper down names its place itself. */
-      return pto_report_set (report, status, "%s%s%s", named ? "" : path,
-                             named ? "" : _ (" can not be started: "), body->failure.text);
-    }
-  if (body->config.address != NULL)
-    {
-      snprintf (name, sizeof name, "%s (%s)", path, body->config.address);
-      path = name;
-    }
-  describe (child, text, sizeof text, words, sizeof words);
-  return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
-                         _ ("%s can not be started: it %s%s%s%s"), path, text,
+  if (address != NULL && strstr (answer, address) == NULL)
+    snprintf (name, sizeof name, "%s (%s)", child->path, address);
+  else
+    pto_text_copy (name, sizeof name, child->path, strlen (child->path));
+  if (refused && (body->failure.domain[0] != '\0' || status == PTO_OK))
+    status = PTO_STATUS_SYSTEM;
+  /* What it speaks for has ended, and may have said why. */
+  if (refused && body->config.far && status == PTO_STATUS_WORKER_LOST)
+    wait_for_words (body);
+  if (!refused || (body->config.far && status == PTO_STATUS_WORKER_LOST))
+    describe (child, text, sizeof text, words, sizeof words);
+  if (refused)
+    return pto_report_set (report, status, "%s%s%s%s%s%s", named ? "" : name,
+                           named ? "" : _ (" can not be started: "), answer,
+                           words[0] != '\0' ? _ (". Its last words: \"") : "", words,
+                           words[0] != '\0' ? "\"" : "");
+  return pto_report_set (report, status, _ ("%s can not be started: it %s%s%s%s"), name, text,
                          words[0] != '\0' ? _ (". Its last words: \"") : "", words,
                          words[0] != '\0' ? "\"" : "");
 }

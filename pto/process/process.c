@@ -958,7 +958,9 @@ pto_process_last_line (const struct pto_process *process, char *text, size_t siz
 
   while (end > 0 && (unsigned char) process->last[end - 1] <= ' ')
     end--;
-  for (begin = end; begin > 0 && process->last[begin - 1] != '\n'; begin--)
+  /* Behind a carriage return a terminal begins anew. */
+  for (begin = end;
+       begin > 0 && process->last[begin - 1] != '\n' && process->last[begin - 1] != '\r'; begin--)
     ;
   pto_text_copy (text, size, process->last + begin, end - begin);
 }

@@ -89,9 +89,7 @@ take_line (Listener *listener, Client *client, gsize n)
   client->path
       = g_strndup (line + strlen (REMOTE_IS), MIN (n - strlen (REMOTE_IS), PATH_MAX_BYTES));
   /* Whoever connected has chosen it. */
-  for (char *c = client->path; *c != '\0'; c++)
-    if (g_ascii_iscntrl (*c))
-      *c = '?';
+  remote_make_printable (client->path);
 }
 
 /* All that there is just now, but no more than a pipe holds: others wait. */
@@ -159,8 +157,10 @@ begin (Listener *listener, int fd)
   if (!is_tls && !remote_check_user (fd, &error))
     ;
   else if (!is_tls && count (listener, FALSE) >= (guint) listener->options->max_sessions)
-    g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_BUSY,
-                         "there are as many sessions as --max-sessions says");
+    {
+      g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_BUSY, REMOTE_IS_FULL);
+      remote_refuse (fd, error->message);
+    }
   else if (!g_unix_open_pipe (words, FD_CLOEXEC, &error)
            || !g_unix_set_fd_nonblocking (words[0], TRUE, &error))
     ;
@@ -361,21 +361,39 @@ wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
 }
 
 static gboolean
+check_certificates (const Options *options, GError **error)
+{
+  if (remote_is_tls (options->listen) && options->certificates == NULL)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                 "%s: nobody listens at a port without certificates: name their directory by "
+                 "--certificates, or listen at a Unix socket",
+                 options->listen);
+  else if (!remote_is_tls (options->listen)
+           && (options->certificates != NULL || options->allowed != NULL))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                 "%s is for tls://host:port, and not for %s, where the same user may come in",
+                 options->certificates != NULL ? "--certificates" : "--allow", options->listen);
+#ifdef HAVE_GNUTLS
+  else if (options->certificates != NULL)
+    return remote_tls_check (options->certificates, FALSE, error);
+#endif
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* What would be wrong for each who connects. */
+static gboolean
 check_options (const Options *options, GError **error)
 {
-  if (!remote_is_tls (options->listen))
-    return TRUE;
-  if (options->certificates != NULL)
-#ifdef HAVE_GNUTLS
-    return remote_tls_check (options->certificates, error);
-#else
-    return TRUE;
-#endif
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "%s: nobody listens at a port without certificates: name their directory by "
-               "--certificates, or listen at a Unix socket",
-               options->listen);
-  return FALSE;
+  if (options->takes_serialized && options->python == NULL)
+    {
+      g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                           "--serialized-python wants an interpreter: --python PROGRAM");
+      return FALSE;
+    }
+  return remote_check_address (options->listen, 0, error) && check_certificates (options, error)
+         && remote_check_roots (options, error) && remote_check_python (options, error);
 }
 
 int
@@ -403,6 +421,11 @@ remote_listen_main (const Options *options)
     g_ptr_array_add (listener.gate_argv, g_strconcat ("--allow=", options->allowed[i], NULL));
   g_ptr_array_add (listener.gate_argv, NULL);
 
+  if (!check_options (options, &error))
+    {
+      remote_say ("%s", error->message);
+      return remote_get_status (error);
+    }
   sigemptyset (&set);
   sigaddset (&set, SIGCHLD);
   sigaddset (&set, SIGTERM);
@@ -413,8 +436,7 @@ remote_listen_main (const Options *options)
   /* What a session leaves behind is waited for, too. */
   g_setenv (REMOTE_LISTENED, "1", TRUE);
   prctl (PR_SET_CHILD_SUBREAPER, 1ul, 0ul, 0ul, 0ul);
-  if (!check_options (options, &error)
-      || !remote_listen (options->listen, listener.sockets, names, &error))
+  if (!remote_listen (options->listen, listener.sockets, names, &error))
     {
       remote_say ("%s", error->message);
       return remote_get_status (error);

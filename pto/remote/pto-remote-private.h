@@ -35,15 +35,19 @@ typedef struct
   int timeout; /* s */
 } Options;
 
+/* Control characters become "?". */
+void remote_make_printable (char *text);
 /* A line on standard error, without control characters: some of it is somebody else's. */
 void remote_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
+#define REMOTE_IS_FULL "there are as many sessions as --max-sessions says"
 /* The exit status for that error. */
 int remote_get_status (const GError *error);
 
 /* --- pto-remote-socket.c --- */
 
-/* tls://host:port; else it is unix:/path, or nothing that can be meant. */
 gboolean remote_is_tls (const char *address);
+/* tls://host:port or unix:/path? least: the lowest port. */
+gboolean remote_check_address (const char *address, guint least, GError **error);
 /* Descriptors, and the name of each, with the port that it has got. A Unix socket that nobody
  * listens at any more is replaced. */
 gboolean remote_listen (const char *address, GArray *sockets, GPtrArray *names, GError **error);
@@ -63,6 +67,22 @@ int remote_listen_main (const Options *options);
 int remote_connect_main (const Options *options);
 int remote_accept_main (const Options *options);
 
+/* --- pto-remote-python.c --- */
+
+gboolean remote_check_roots (const Options *options, GError **error);
+/* Runs the interpreter, if there is one, to see whether it can import what a session needs. */
+gboolean remote_check_python (const Options *options, GError **error);
+/* Of a session: does not return, or refuses. */
+int remote_become_python (const Options *options);
+
+/* --- pto-remote-refuse.c --- */
+
+/* In answer to the Hello of who is at the other end of a connection that is new, and refused. */
+GBytes *remote_make_refusal (const char *why);
+void remote_refuse (int fd, const char *why);
+/* Of a session: through standard output, and in a line; the exit status. */
+int remote_refuse_main (const char *why);
+
 /* --- processes --- */
 
 /* The same program once more, which dies with the calling thread by that signal. It has in as
@@ -80,8 +100,10 @@ GPtrArray *remote_make_argv (const Options *options);
 
 typedef struct _RemoteTls RemoteTls;
 
-/* What is in the directory, read and looked at. */
-gboolean remote_tls_check (const char *directory, GError **error);
+/* Is there what is wanted, and not over? */
+gboolean remote_tls_read_certificates (const char *directory, GError **error);
+/* And would the other end, of the same authority, take it for a parent, or for a worker? */
+gboolean remote_tls_check (const char *directory, gboolean is_parent, GError **error);
 /* Takes fd. host: whom it has to be, by name; NULL: this end is the one that was connected to, and
  * the other has to be a parent, of one of those names if there are some. */
 RemoteTls *remote_tls_new (int fd, const char *directory, const char *host, char **allowed,

@@ -203,6 +203,20 @@ take_input (void)
   return fd;
 }
 
+/* Whoever is refused for what its own certificate is finds that out here, too, in words. */
+static int
+say_why (const Options *options, const GError *error)
+{
+  g_autoptr (GError) own = NULL;
+
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED)
+      && !remote_tls_check (options->certificates, TRUE, &own))
+    remote_say ("%s: %s: %s", options->connect, error->message, own->message);
+  else
+    remote_say ("%s: %s", options->connect, error->message);
+  return remote_get_status (error);
+}
+
 int
 remote_connect_main (const Options *options)
 {
@@ -215,20 +229,15 @@ remote_connect_main (const Options *options)
   dup2 (STDIN_FILENO, STDOUT_FILENO);
   relay->other = -1;
   /* Who could not be let in need not knock. */
-  if (remote_tls_check (options->certificates, &error))
+  if (remote_check_address (options->connect, 1, &error)
+      && remote_tls_read_certificates (options->certificates, &error))
     fd = remote_connect (options->connect, options->timeout, &host, &error);
   if (fd >= 0)
     relay->tls = remote_tls_new (fd, options->certificates, host, NULL, &error);
   if (relay->tls == NULL || !remote_tls_handshake (relay->tls, options->timeout, &error))
-    {
-      remote_say ("%s: %s", options->connect, error->message);
-      return remote_get_status (error);
-    }
+    return say_why (options, error);
   relay_run (relay);
-  if (relay->error == NULL)
-    return 0;
-  remote_say ("%s: %s", options->connect, relay->error->message);
-  return remote_get_status (relay->error);
+  return relay->error != NULL ? say_why (options, relay->error) : 0;
 }
 
 /* --- the gate --- */
@@ -292,8 +301,12 @@ remote_accept_main (const Options *options)
     }
   if (!ask_for_room ())
     {
-      remote_say ("\"%s\" at %s is dropped: there are as many sessions as --max-sessions says",
-                  remote_tls_get_name (relay->tls), peer);
+      g_autoptr (GBytes) refusal = remote_make_refusal (REMOTE_IS_FULL);
+
+      remote_say ("\"%s\" at %s is dropped: %s", remote_tls_get_name (relay->tls), peer,
+                  REMOTE_IS_FULL);
+      remote_tls_write (relay->tls, g_bytes_get_data (refusal, NULL), g_bytes_get_size (refusal),
+                        NULL);
       remote_tls_say_end (relay->tls);
       linger (fd);
       return EX_UNAVAILABLE;

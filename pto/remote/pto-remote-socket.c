@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "../pto-remote-address-private.h"
 #include "pto-remote-private.h"
 
 #include <errno.h>
@@ -18,8 +19,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define TLS_SCHEME "tls://"
-#define UNIX_SCHEME "unix:"
 #define BACKLOG 128
 /* Of a connection on which nothing is sent. */
 #define PROBES 3
@@ -27,7 +26,7 @@
 gboolean
 remote_is_tls (const char *address)
 {
-  return g_str_has_prefix (address, TLS_SCHEME);
+  return pto_remote_address_get_kind (address) == PTO_REMOTE_ADDRESS_TLS;
 }
 
 static gboolean
@@ -37,20 +36,25 @@ fail (GError **error, const char *what, int code)
   return FALSE;
 }
 
-/* Host and port; NULL: it is no such address. */
+/* Host and port. */
 static GNetworkAddress *
 parse (const char *address, GError **error)
 {
-  const char *rest = remote_is_tls (address) ? address + strlen (TLS_SCHEME) : "";
-  g_autoptr (GSocketConnectable) found
-      = strpbrk (rest, "/@ ") == NULL ? g_network_address_parse (rest, 0, NULL) : NULL;
+  GSocketConnectable *found
+      = g_network_address_parse (pto_remote_address_get_host (address), 0, error);
 
-  /* A port is named: 0 is for who has none in mind, and may listen. */
-  if (found != NULL && strrchr (rest, ':') != NULL && g_ascii_isdigit (rest[strlen (rest) - 1]))
-    return G_NETWORK_ADDRESS (g_steal_pointer (&found));
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "\"%s\" is no address: write tls://host:port or unix:/path", address);
-  return NULL;
+  return found != NULL ? G_NETWORK_ADDRESS (found) : NULL;
+}
+
+gboolean
+remote_check_address (const char *address, guint least, GError **error)
+{
+  g_autofree char *fault = pto_remote_address_explain_listener (address, least);
+
+  if (fault == NULL)
+    return TRUE;
+  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, fault);
+  return FALSE;
 }
 
 /* --- listening --- */
@@ -66,7 +70,11 @@ remove_stale (const struct sockaddr_un *address, GError **error)
   if (lstat (address->sun_path, &status) != 0)
     return TRUE;
   if (!S_ISSOCK (status.st_mode))
-    return fail (error, address->sun_path, EEXIST);
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS, "%s is there already, and is no socket",
+                   address->sun_path);
+      return FALSE;
+    }
   probe = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   is_alive = probe >= 0
              && (connect (probe, (const struct sockaddr *) address, sizeof *address) == 0
@@ -83,18 +91,11 @@ static gboolean
 listen_unix (const char *address, GArray *sockets, GPtrArray *names, GError **error)
 {
   struct sockaddr_un name = { .sun_family = AF_UNIX };
-  const char *path = address + strlen (UNIX_SCHEME);
+  const char *path = address + strlen (PTO_REMOTE_UNIX_SCHEME);
   mode_t mask;
   int fd;
   int code;
 
-  if (path[0] != '/' || strlen (path) >= sizeof name.sun_path)
-    {
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                   "\"%s\" is no address: the path begins with / and has less than %zu bytes",
-                   address, sizeof name.sun_path);
-      return FALSE;
-    }
   strcpy (name.sun_path, path);
   if (!remove_stale (&name, error))
     return FALSE;
@@ -188,7 +189,7 @@ listen_tcp (const char *address, GArray *sockets, GPtrArray *names, GError **err
           g_autofree char *name = dup_name (fd, getsockname);
 
           g_array_append_val (sockets, fd);
-          g_ptr_array_add (names, g_strconcat (TLS_SCHEME, name, NULL));
+          g_ptr_array_add (names, g_strconcat ("tls://", name, NULL));
         }
       if (g_network_address_get_port (where) == 0)
         break;
@@ -200,15 +201,16 @@ listen_tcp (const char *address, GArray *sockets, GPtrArray *names, GError **err
 gboolean
 remote_listen (const char *address, GArray *sockets, GPtrArray *names, GError **error)
 {
-  return g_str_has_prefix (address, UNIX_SCHEME) ? listen_unix (address, sockets, names, error)
-                                                 : listen_tcp (address, sockets, names, error);
+  return g_str_has_prefix (address, PTO_REMOTE_UNIX_SCHEME)
+             ? listen_unix (address, sockets, names, error)
+             : listen_tcp (address, sockets, names, error);
 }
 
 void
 remote_stop_listening (const char *address)
 {
-  if (g_str_has_prefix (address, UNIX_SCHEME))
-    unlink (address + strlen (UNIX_SCHEME));
+  if (g_str_has_prefix (address, PTO_REMOTE_UNIX_SCHEME))
+    unlink (address + strlen (PTO_REMOTE_UNIX_SCHEME));
 }
 
 /* --- connections --- */

@@ -68,19 +68,30 @@ fail (GError **error, int code, const char *format, ...)
   return FALSE;
 }
 
+static const char *
+get_role (gboolean is_parent)
+{
+  return is_parent ? "parent" : "worker";
+}
+
 /* --- what is in the directory --- */
 
 static char *
 dup_file (const char *directory, const char *name, GError **error)
 {
   char *path = g_build_filename (directory, name, NULL);
+  g_autofree char *below = g_build_filename (directory, "authority", name, NULL);
 
   if (access (path, R_OK) == 0)
     return path;
-  fail (error, G_IO_ERROR_INVALID_ARGUMENT,
-        "%s: %s: --certificates DIR has ca.pem, cert.pem and key.pem (pto remote certificates "
-        "makes them)",
-        path, g_strerror (errno));
+  if (errno == ENOENT && access (below, F_OK) == 0)
+    fail (error, G_IO_ERROR_INVALID_ARGUMENT,
+          "%s: --certificates names one of the directories in it: that of this end", directory);
+  else
+    fail (error, G_IO_ERROR_INVALID_ARGUMENT,
+          "%s: %s: --certificates DIR has ca.pem, cert.pem and key.pem (pto remote certificates "
+          "makes them)",
+          path, g_strerror (errno));
   g_free (path);
   return NULL;
 }
@@ -97,20 +108,87 @@ check_key (const char *path, GError **error)
                "%s: others than its owner may read or write it: chmod 600", path);
 }
 
+/* Of the subject; NULL: it has none, or one that is no text. */
+static char *
+dup_subject (gnutls_x509_crt_t certificate, const char *oid)
+{
+  char text[256];
+  size_t size = sizeof text;
+
+  if (gnutls_x509_crt_get_dn_by_oid (certificate, oid, 0, 0, text, &size) != 0
+      || memchr (text, '\0', size) != NULL)
+    return NULL;
+  return g_strndup (text, size);
+}
+
+static const char *
+get_purpose (gboolean is_parent)
+{
+  return is_parent ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
+}
+
+/* Before anything is begun: what is over for everybody. */
 static gboolean
-check_own (gnutls_certificate_credentials_t credentials, const char *path, GError **error)
+check_times (gnutls_x509_crt_t certificate, const char *path, GError **error)
+{
+  time_t now = time (NULL);
+
+  if (gnutls_x509_crt_get_expiration_time (certificate) < now)
+    return fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: it has expired", path);
+  if (gnutls_x509_crt_get_activation_time (certificate) > now)
+    return fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: it is not valid yet", path);
+  return TRUE;
+}
+
+static gboolean
+check_role_of (gnutls_x509_crt_t certificate, const char *path, gboolean is_parent, GError **error)
+{
+  g_autofree char *role = dup_subject (certificate, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME);
+
+  return g_strcmp0 (role, get_role (is_parent)) == 0
+         || fail (error, G_IO_ERROR_INVALID_ARGUMENT,
+                  "%s: it has the role \"%s\", and who %s has the role \"%s\" (pto remote "
+                  "certificates makes both)",
+                  path, role != NULL ? role : "", is_parent ? "connects" : "listens",
+                  get_role (is_parent));
+}
+
+static gboolean
+check_authority (gnutls_certificate_credentials_t credentials, gnutls_x509_crt_t *list,
+                 unsigned int n, const char *path, gboolean is_parent, GError **error)
+{
+  gnutls_typed_vdata_st purpose
+      = { .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *) get_purpose (is_parent) };
+  gnutls_x509_trust_list_t authority = NULL;
+  gnutls_datum_t text = { NULL, 0 };
+  unsigned int status = 0;
+
+  gnutls_certificate_get_trust_list (credentials, &authority);
+  if (gnutls_x509_trust_list_verify_crt2 (authority, list, n, &purpose, 1, 0, &status, NULL) == 0
+      && status == 0)
+    return TRUE;
+  gnutls_certificate_verification_status_print (status, GNUTLS_CRT_X509, &text, 0);
+  fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: by the ca.pem beside it: %s", path,
+        text.data != NULL ? g_strchomp ((char *) text.data) : "it is not trusted");
+  gnutls_free (text.data);
+  return FALSE;
+}
+
+/* As the other end would, it being of the same authority. */
+static gboolean
+check_own (gnutls_certificate_credentials_t credentials, const char *path, gboolean is_parent,
+           gboolean is_thorough, GError **error)
 {
   gnutls_x509_crt_t *list = NULL;
   unsigned int n = 0;
-  time_t now = time (NULL);
-  gboolean ok = TRUE;
+  gboolean ok;
 
   if (gnutls_certificate_get_x509_crt (credentials, 0, &list, &n) != 0 || n == 0)
     return fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: there is no certificate in it", path);
-  if (gnutls_x509_crt_get_expiration_time (list[0]) < now)
-    ok = fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: it has expired", path);
-  else if (gnutls_x509_crt_get_activation_time (list[0]) > now)
-    ok = fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s: it is not valid yet", path);
+  ok = check_times (list[0], path, error)
+       && (!is_thorough
+           || (check_role_of (list[0], path, is_parent, error)
+               && check_authority (credentials, list, n, path, is_parent, error)));
   for (unsigned int i = 0; i < n; i++)
     gnutls_x509_crt_deinit (list[i]);
   gnutls_free (list);
@@ -118,7 +196,8 @@ check_own (gnutls_certificate_credentials_t credentials, const char *path, GErro
 }
 
 static gboolean
-load (gnutls_certificate_credentials_t credentials, const char *directory, GError **error)
+load (gnutls_certificate_credentials_t credentials, const char *directory, gboolean is_parent,
+      gboolean is_thorough, GError **error)
 {
   g_autofree char *authority = dup_file (directory, "ca.pem", error);
   g_autofree char *certificate = authority != NULL ? dup_file (directory, "cert.pem", error) : NULL;
@@ -135,20 +214,32 @@ load (gnutls_certificate_credentials_t credentials, const char *directory, GErro
   if (code < 0)
     return fail (error, G_IO_ERROR_INVALID_ARGUMENT, "%s, %s: %s", certificate, key,
                  gnutls_strerror (code));
-  return check_own (credentials, certificate, error);
+  return check_own (credentials, certificate, is_parent, is_thorough, error);
 }
 
-gboolean
-remote_tls_check (const char *directory, GError **error)
+static gboolean
+look_at (const char *directory, gboolean is_parent, gboolean is_thorough, GError **error)
 {
   gnutls_certificate_credentials_t credentials;
   gboolean ok;
 
   if (gnutls_certificate_allocate_credentials (&credentials) != 0)
     return fail (error, G_IO_ERROR_FAILED, "no memory");
-  ok = load (credentials, directory, error);
+  ok = load (credentials, directory, is_parent, is_thorough, error);
   gnutls_certificate_free_credentials (credentials);
   return ok;
+}
+
+gboolean
+remote_tls_check (const char *directory, gboolean is_parent, GError **error)
+{
+  return look_at (directory, is_parent, TRUE, error);
+}
+
+gboolean
+remote_tls_read_certificates (const char *directory, GError **error)
+{
+  return look_at (directory, FALSE, FALSE, error);
 }
 
 /* --- who it is --- */
@@ -172,23 +263,10 @@ choose_alert (unsigned int status)
   return GNUTLS_A_BAD_CERTIFICATE;
 }
 
-/* Of the subject; NULL: it has none, or one that is no text. */
-static char *
-dup_subject (gnutls_x509_crt_t certificate, const char *oid)
-{
-  char text[256];
-  size_t size = sizeof text;
-
-  if (gnutls_x509_crt_get_dn_by_oid (certificate, oid, 0, 0, text, &size) != 0
-      || memchr (text, '\0', size) != NULL)
-    return NULL;
-  return g_strndup (text, size);
-}
-
 static int
 check_role (RemoteTls *tls, gnutls_x509_crt_t certificate)
 {
-  const char *wanted = tls->host != NULL ? "worker" : "parent";
+  const char *wanted = get_role (tls->host == NULL);
   g_autofree char *role = dup_subject (certificate, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME);
 
   g_free (tls->name);
@@ -219,8 +297,7 @@ check_peer (gnutls_session_t session)
   int code;
 
   data[0].type = GNUTLS_DT_KEY_PURPOSE_OID;
-  data[0].data
-      = (unsigned char *) (tls->host != NULL ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT);
+  data[0].data = (unsigned char *) get_purpose (tls->host == NULL);
   data[1].type = GNUTLS_DT_DNS_HOSTNAME;
   data[1].data = (unsigned char *) tls->host;
   code = gnutls_certificate_verify_peers (session, data, tls->host != NULL ? 2 : 1, &status);
@@ -344,7 +421,7 @@ remote_tls_new (int fd, const char *directory, const char *host, char **allowed,
   tls->host = g_strdup (host);
   tls->allowed = g_strdupv (allowed);
   code = gnutls_certificate_allocate_credentials (&tls->credentials);
-  if (code == 0 && !load (tls->credentials, directory, error))
+  if (code == 0 && !load (tls->credentials, directory, host != NULL, FALSE, error))
     {
       remote_tls_free (tls);
       return NULL;

@@ -21,25 +21,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* What an interpreter is given to run; the directories follow. */
-#define PYTHON_PROGRAM                                                              \
-  "import sys, gi; gi.require_version('Pto', '1'); from gi.repository import Pto; " \
-  "sys.exit(Pto.serve_remote(sys.argv[1:]))"
-
-static int
-become_python (const char *python, char **roots)
+void
+remote_make_printable (char *text)
 {
-  guint n = roots != NULL ? g_strv_length (roots) : 0;
-  g_autofree char **argv = g_new0 (char *, n + 4);
-
-  argv[0] = (char *) python;
-  argv[1] = (char *) "-c";
-  argv[2] = (char *) PYTHON_PROGRAM;
-  for (guint i = 0; i < n; i++)
-    argv[3 + i] = roots[i];
-  execvp (python, argv);
-  fprintf (stderr, "pto-remote: %s can not be run: %s\n", python, g_strerror (errno));
-  return EX_UNAVAILABLE;
+  for (char *c = text; *c != '\0'; c++)
+    if (g_ascii_iscntrl (*c))
+      *c = '?';
 }
 
 void
@@ -51,9 +38,7 @@ remote_say (const char *format, ...)
   va_start (arguments, format);
   text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  for (char *c = text; *c != '\0'; c++)
-    if (g_ascii_iscntrl (*c))
-      *c = '?';
+  remote_make_printable (text);
   fprintf (stderr, "pto-remote: %s\n", text);
 }
 
@@ -164,6 +149,8 @@ int
 main (int argc, char **argv)
 {
   Options options = { .max_sessions = 64, .max_handshakes = 16, .timeout = 30 };
+  g_autofree char *refusal = NULL;
+  gboolean wants_version = FALSE;
   GOptionEntry entries[]
       = { { "python", 0, 0, G_OPTION_ARG_FILENAME, &options.python,
             "Import functions with this interpreter", "PROGRAM" },
@@ -193,6 +180,9 @@ main (int argc, char **argv)
             "A machine that is silent for so long is gone (default: 30)", "SECONDS" },
           { "connect", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &options.connect,
             "Be the relay to tls://host:port", "ADDRESS" },
+          { "refuse", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &refusal,
+            "Tell the program at the other end why there is no worker", "WHY" },
+          { "version", 0, 0, G_OPTION_ARG_NONE, &wants_version, "Print the version", NULL },
           { "accept", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_NONE, &options.accept,
             "Be the gate of one connection", NULL },
           G_OPTION_ENTRY_NULL };
@@ -208,6 +198,17 @@ main (int argc, char **argv)
     {
       fprintf (stderr, "pto-remote: %s\n", error->message);
       return EX_USAGE;
+    }
+  if (argc > 1)
+    {
+      remote_say ("\"%s\" is no option (see pto-remote --help)", argv[1]);
+      return EX_USAGE;
+    }
+  if (wants_version)
+    {
+      printf ("pto-remote %u.%u.%u\n", pto_get_major_version (), pto_get_minor_version (),
+              pto_get_micro_version ());
+      return 0;
     }
   if (options.fabric != NULL && strcmp (options.fabric, "ucx") != 0)
     {
@@ -228,6 +229,8 @@ main (int argc, char **argv)
    * end. */
   signal (SIGPIPE, SIG_IGN);
   signal (SIGINT, SIG_IGN);
+  if (refusal != NULL)
+    return remote_refuse_main (refusal);
   if (options.listen != NULL || options.connect != NULL || options.accept)
     return become_what_is_asked (&options);
   if (isatty (STDIN_FILENO))
@@ -236,8 +239,10 @@ main (int argc, char **argv)
                        "worker of level 4 (pto_worker_add_remote_worker())\n");
       return EX_USAGE;
     }
+  if (!remote_check_roots (&options, &error))
+    return remote_refuse_main (error->message);
   if (options.python != NULL)
-    return become_python (options.python, options.roots);
+    return remote_become_python (&options);
   if (pto_remote_serve (&error))
     return 0;
   fprintf (stderr, "pto-remote: %s\n", error->message);

@@ -250,6 +250,21 @@ take_line (Member *member, const char *line)
     ask (member);
 }
 
+/* As it stands on a terminal: behind a carriage return it begins anew. */
+static char *
+dup_line (const char *text, gsize n)
+{
+  g_autofree char *bytes = NULL;
+  const char *begin;
+
+  while (n > 0 && text[n - 1] == '\r')
+    n--;
+  begin = n > 0 ? memrchr (text, '\r', n) : NULL;
+  begin = begin != NULL ? begin + 1 : text;
+  bytes = g_strndup (begin, n - (gsize) (begin - text));
+  return g_utf8_make_valid (bytes, -1);
+}
+
 /* Whole lines of it; at its end the rest, too. */
 static void
 take_text (Member *member, Words *words)
@@ -260,8 +275,7 @@ take_text (Member *member, Words *words)
          || words->text->len >= LINE_MAX_BYTES || (words->fd < 0 && words->text->len > 0))
     {
       gsize n = end != NULL ? (gsize) (end - words->text->str) : words->text->len;
-      g_autofree char *bytes = g_strndup (words->text->str, n);
-      g_autofree char *line = g_utf8_make_valid (bytes, -1);
+      g_autofree char *line = dup_line (words->text->str, n);
 
       g_string_erase (words->text, 0, (gssize) (end != NULL ? n + 1 : n));
       if (words == &member->out)

@@ -79,6 +79,7 @@ cluster_paths_init (ClusterPaths *paths, const char *file, GError **error)
     return FALSE;
   digest[16] = '\0';
   paths->file = g_strdup (file);
+  paths->real = g_strdup (real);
   paths->log = dup_path (kept, digest, "log");
   paths->lock = dup_path (running, digest, "lock");
   paths->socket = dup_path (running, digest, "socket");
@@ -95,6 +96,7 @@ void
 cluster_paths_clear (ClusterPaths *paths)
 {
   g_free (paths->file);
+  g_free (paths->real);
   g_free (paths->log);
   g_free (paths->socket);
   g_free (paths->lock);

@@ -124,17 +124,26 @@ static void
 tell_why (const ClusterPaths *paths, const GError *local, GError **error)
 {
   if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s is not up: pto cluster up %s"),
-                 paths->file, paths->file);
+    {
+      if (g_file_test (paths->real, G_FILE_TEST_EXISTS))
+        g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                     _ ("%s is not up: pto cluster up %s. (There is no %s, which is below "
+                        "XDG_RUNTIME_DIR: one that was begun with another is not seen here)"),
+                     paths->file, paths->file, paths->socket);
+      else
+        g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                     _ ("%s is not up, and there is no such file: neither %s nor %s"), paths->file,
+                     paths->real, paths->socket);
+    }
   else if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED))
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
                  _ ("%s is not up any more: the process that kept it has ended, and nobody said "
-                    "down; its log is %s"),
-                 paths->file, paths->log);
+                    "down; nobody listens at %s, and its log is %s"),
+                 paths->file, paths->socket, paths->log);
   else
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: the process that keeps it does not answer: %s"), paths->file,
-                 local->message);
+                 _ ("%s: the process that keeps it does not answer at %s: %s"), paths->file,
+                 paths->socket, local->message);
 }
 
 /* What the keeper answers, and which process it is. */

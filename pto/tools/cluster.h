@@ -42,6 +42,7 @@ typedef enum
 typedef struct
 {
   char *file; /* as a person would name it */
+  char *real; /* the same, whatever it was named */
   char *log;
   char *socket;
   char *lock; /* held by its keeper */

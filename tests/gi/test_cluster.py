@@ -164,7 +164,7 @@ program={REMOTE}
             self.run_all(host, remote_steps.which)
         self.assertEqual(caught.exception.code, Pto.Error.WORKER_LOST)
 
-    def test_places(self):
+    def test_no_place(self):
         """One that is not there is an error, and not a word of GLib's."""
         path = os.path.join(self.directory, "places.ini")
         with open(path, "w", encoding="utf-8") as file:

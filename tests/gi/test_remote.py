@@ -220,6 +220,42 @@ class Remote(unittest.TestCase):
             remote.set_parameter("arena", "128M")
         self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.CLOSED), raised.exception.message)
 
+    def script(self, text):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, "launcher")
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\n" + text)
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def test_start_failures(self):
+        """Why, is in the error: what is missing there, or what was said last."""
+        elsewhere = {"launcher": [self.script("shift; exec /bin/sh -c \"$*\"\n"), "%h"], "shell": True, "program": os.environ["PTO_REMOTE"]}
+        for choices, words in (
+                ({"roots": "/no/root"}, r"pto-remote on \S+: --root /no/root: No such file or directory"),
+                ({"roots": [root, os.path.join(root, "remote_steps.py")]}, "remote_steps.py: Not a directory"),
+                ({"python": "/no/python"}, "--python /no/python: No such file or directory"),
+                ({"python": self.script(f"exec {sys.executable} -S -E -I \"$@\"\n")}, "--python .*: ModuleNotFoundError: No module named 'gi'"),
+                ({"python": self.script("echo first >&2; echo this is no Python >&2; exit 3\n")},
+                 r'for (local:|own://one) has exited with status 3 before it was ready\. Its last words: "this is no Python"'),
+                ({"program": "/no/pto-remote"}, r"there is no such program|Its last words: \".*/no/pto-remote: not found\"")):
+            for address, more in ("local:", {}), ("own://one", elsewhere):
+                with self.subTest(address=address, **choices), Pto.Worker(level=4) as host:
+                    host.add_remote_worker(address, **{"roots": root, **more, **choices})
+                    with self.assertRaisesRegex(GLib.Error, "L4/0/L3/0.*" + words):
+                        host.start()
+
+    def test_greeting(self):
+        """Of a shell there that prints before pto-remote speaks: its first line is told, and nothing in it that a terminal obeys."""
+        program = self.script("printf 'Welcome to \\033[1mone\\033[m, me!\\r\\nyou have mail\\n'; exec " + os.environ["PTO_REMOTE"] + " \"$@\"\n")
+        self.add(program=program)
+        with self.assertRaises(GLib.Error) as caught:
+            self.host.start()
+        self.assertIn(f'L4/0/L3/0 can not be started: before pto-remote speaks at {self.address} something else has printed '
+                      '"Welcome to ?[1mone?[m, me!": what a shell there reads at its start (.bashrc, .profile) must print nothing',
+                      str(caught.exception))
+
     def test_refused(self):
         for address in "", "nowhere", "ssh://", "local:8080":
             with self.subTest(address), self.assertRaisesRegex(GLib.Error, "is no address of a remote worker"):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 import gi
@@ -191,7 +193,13 @@ class Listening(unittest.TestCase):
             held.connect(path)
             other.settimeout(SECONDS)
             other.connect(path)
-            self.assertEqual(other.recv(1), b"")
+            refusal = b""
+            while more := other.recv(4096):
+                refusal += more
+            refusal = Gio.DBusMessage.new_from_blob(refusal, Gio.DBusCapabilityFlags.NONE)
+            self.assertEqual((refusal.get_reply_serial(), refusal.get_error_name()), (1, "org.libpto.Remote1.Refused"))
+            with self.assertRaisesRegex(GLib.Error, r"L4/0/L3/0 \(unix:.*\) can not be started: pto-remote on .*: there are as many sessions as --max-sessions"):
+                self.run_one(f"unix:{path}")
         listener.wait("--max-sessions")
 
     def test_fuzz(self):
@@ -226,19 +234,92 @@ class Listening(unittest.TestCase):
         self.assertIsNone(listener.process.poll())
         self.assertTrue(self.run_one(f"unix:{path}"))
 
-    def test_words(self):
+    def test_usage(self):
         for arguments, what in ((["--listen", "tls://127.0.0.1:0"], "--certificates"),
-                                (["--listen", "tcp://127.0.0.1:0"], "is no address"),
-                                (["--listen", "unix:relative"], "is no address"),
-                                (["--listen", "unix:/" + "x" * 200], "less than 108 bytes"),
+                                (["--listen", "tcp://127.0.0.1:0"], "those are tls://host:port and unix:/path"),
+                                (["--listen", "unix:relative"], "its path is relative"),
+                                (["--listen", "unix:/" + "x" * 200], "its path has 201 bytes, that of a socket has at most 107"),
                                 (["--listen", "tls://127.0.0.1:0", "--certificates", self.directory], "ca.pem"),
                                 (["--listen", "unix:/x", "--max-sessions=0"], "1 or more"),
+                                (["--listen", "tls://127.0.0.1:99999"], '"99999" is no port: 0 to 65535 are'),
+                                (["--listen", "unix:/x", "--root=/no/root"], "--root /no/root: No such file or directory"),
+                                (["--listen", "unix:/x", "--serialized-python"], "--serialized-python wants an interpreter"),
+                                (["--listen", "unix:/x", "--certificates=c"], "--certificates is for tls://host:port, and not for unix:/x"),
+                                (["--listen", "unix:/x", "--allow=me"], "--allow is for tls://host:port, and not for unix:/x"),
+                                (["listen", "unix:/x"], '"listen" is no option'),
                                 (["--connect", "tls://127.0.0.1:1"], "--certificates")):
             with self.subTest(arguments):
                 done = subprocess.run([REMOTE, *arguments], capture_output=True, text=True, timeout=SECONDS)
                 self.assertEqual(done.returncode, 64, done.stderr)
                 self.assertIn(what, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_interpreter(self):
+        """Nobody listens for whom no function would be imported."""
+        def script(name, text):
+            path = os.path.join(self.directory, name)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\n" + text)
+            os.chmod(path, 0o700)
+            return path
+        for program, more, what in ((os.path.join(self.directory, "none"), [], "there is no such program"),
+                                    (script("bare", f"exec {sys.executable} -S -E -I \"$@\"\n"), [], "can not import libpto: ModuleNotFoundError: No module named 'gi'"),
+                                    (script("other", "exit 1\n"), [], "can not import libpto"),
+                                    (script("slow", "exec sleep 600\n"), ["--timeout=1"], "it has not imported libpto within 1 s (--timeout)")):
+            with self.subTest(program):
+                done = subprocess.run([REMOTE, "--listen", f"unix:{self.directory}/socket", "--python", program, *more],
+                                      capture_output=True, text=True, timeout=SECONDS)
+                self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)
+                self.assertRegex(done.stderr, f"^pto-remote: --python {re.escape(program)}:? {re.escape(what)}\n$")
+        done = subprocess.run([REMOTE, "--version"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, done.stdout), (0, f"pto-remote {Pto.get_major_version()}.{Pto.get_minor_version()}.{Pto.get_micro_version()}\n"))
+
+    def assert_causes(self, address, **choices):
+        """What ails a listener that began well is in the error of who connects, and not only on its standard error."""
+        steps, python = (os.path.join(self.directory, name) for name in ("steps", "python"))
+        os.mkdir(steps)
+        with open(python, "w") as file:
+            file.write(f"#!/bin/sh\nexec {sys.executable} \"$@\"\n")
+        os.chmod(python, 0o700)
+        listener = self.listen(address, "--root", steps, "--python", python, *choices.pop("arguments", ()))
+        self.assertTrue(self.run_one(listener.address, **choices))
+        os.rmdir(steps)
+        with self.assertRaisesRegex(GLib.Error, rf"L4/0/L3/0 \({re.escape(listener.address)}\) can not be started: pto-remote on .*: --root {steps}: No such file"):
+            self.run_one(listener.address, **choices)
+        os.mkdir(steps)
+        with open(python, "w") as file:
+            file.write(f"#!/bin/sh\nexec {sys.executable} -S -E -I \"$@\"\n")
+        with self.assertRaisesRegex(GLib.Error, "--python .*: ModuleNotFoundError: No module named 'gi'"):
+            self.run_one(listener.address, **choices)
+        os.unlink(python)
+        with self.assertRaisesRegex(GLib.Error, f"--python {python}: No such file"):
+            self.run_one(listener.address, **choices)
+
+    def test_causes(self):
+        self.assert_causes(f"unix:{self.directory}/socket")
+
+    def test_another_service(self):
+        """That speaks first, or not at all."""
+        path = os.path.join(self.directory, "socket")
+
+        def answer(server):
+            for words in b"220 one.example ESMTP\r\n", b"":
+                one, _ = server.accept()
+                with one:
+                    one.sendall(words)
+                    one.shutdown(socket.SHUT_WR)
+                    while one.recv(4096):
+                        pass
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            thread = threading.Thread(target=answer, args=(server,))
+            thread.start()
+            with self.assertRaisesRegex(GLib.Error, rf'who listens at unix:{path} is no pto-remote: it says "220 one.example ESMTP"'):
+                self.run_one(f"unix:{path}")
+            with self.assertRaisesRegex(GLib.Error, rf'unix:{path} has hung up before it was ready'):
+                self.run_one(f"unix:{path}")
+            thread.join(SECONDS)
 
     def test_options(self):
         host = Pto.Worker(level=4)
@@ -264,7 +345,7 @@ def has_tls():
 class Tls(Listening):
     """All of these with one listener, which outlives whoever is refused."""
 
-    test_fuzz = test_unix = test_stale = test_strange_user = test_sessions = test_words = test_options = None
+    test_fuzz = test_unix = test_stale = test_strange_user = test_sessions = test_words = test_usage = test_options = test_interpreter = test_another_service = None
 
     @classmethod
     def setUpClass(cls):
@@ -403,9 +484,59 @@ class Tls(Listening):
         """By who connects: this is another machine, or one that only submits."""
         listener = self.begin(name="localhost")
         self.assert_refused(listener, self.of("parent"), 77, "its certificate: ")
-        listener = self.listen("tls://127.0.0.1:0", "--certificates",
-                               self.sign("/OU=parent/CN=mallory", "serverAuth", names="IP:127.0.0.1"))
-        self.assert_refused(listener, self.of("parent"), 77, '"mallory" has the role "parent", not "worker"')
+        with self.serve(self.sign("/OU=parent/CN=mallory", "serverAuth", names="IP:127.0.0.1")) as listener:
+            self.assert_refused(listener, self.of("parent"), 77, '"mallory" has the role "parent", not "worker"')
+
+    @contextlib.contextmanager
+    def serve(self, certificates):
+        """Somebody who listens with certificates that pto-remote would not."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{certificates}/cert.pem", f"{certificates}/key.pem")
+        context.load_verify_locations(self.of("authority/ca.pem"))
+        context.verify_mode = ssl.CERT_REQUIRED
+
+        def accept(server):
+            one, _ = server.accept()
+            with contextlib.suppress(OSError), one, context.wrap_socket(one, server_side=True) as other:
+                other.recv(1)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            thread = threading.Thread(target=accept, args=(server,))
+            thread.start()
+            yield types.SimpleNamespace(port=server.getsockname()[1])
+            thread.join(SECONDS)
+
+    def test_causes(self):
+        self.assert_causes("tls://127.0.0.1:0", arguments=("--certificates", self.of("127.0.0.1")), certificates=self.of("parent"))
+
+    def test_full(self):
+        listener = self.begin("--max-sessions=1")
+        host = Pto.Worker(level=4)
+        self.addCleanup(host.close)
+        host.add_remote_worker(listener.address, certificates=self.of("parent"))
+        host.start()
+        with self.assertRaisesRegex(GLib.Error, "can not be started: pto-remote on .*: there are as many sessions as --max-sessions says"):
+            self.run_one(listener.address, certificates=self.of("parent"))
+
+    def test_own_certificates(self):
+        """Which are not what this end wants: who listens does not begin, and who connects has it in the error."""
+        stranger = tempfile.mkdtemp(dir=self.directory)
+        subprocess.run([PROGRAM, "remote", "certificates", stranger, "127.0.0.1"], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+        mixed = os.path.join(stranger, "mixed")
+        shutil.copytree(os.path.join(stranger, "127.0.0.1"), mixed)
+        shutil.copy(self.of("authority/ca.pem"), mixed)
+        for certificates, what in ((self.of("parent"), '/parent/cert.pem: it has the role "parent", and who listens has the role "worker"'),
+                                   (mixed, "/mixed/cert.pem: by the ca.pem beside it: The certificate is NOT trusted"),
+                                   (self.cluster, "--certificates names one of the directories in it")):
+            done = subprocess.run([REMOTE, "--listen", "tls://127.0.0.1:0", "--certificates", certificates], capture_output=True, text=True,
+                                  timeout=SECONDS)
+            self.assertEqual((done.returncode, done.stdout), (64, ""))
+            self.assertIn(what, done.stderr)
+        listener = self.begin()
+        for certificates, what in ((self.of("localhost"), '/localhost/cert.pem: it has the role "worker", and who connects has the role "parent"'),
+                                   (os.path.join(stranger, "parent"), "its certificate: The certificate is NOT trusted"),
+                                   (self.cluster, "--certificates names one of the directories in it")):
+            with self.assertRaisesRegex(GLib.Error, rf'has exited with status \d+ before it was ready\. Its last words: "pto-remote: tls://127.*{what}'):
+                self.run_one(listener.address, certificates=certificates)
 
     def test_allow(self):
         listener = self.begin("--allow=eve")

@@ -277,11 +277,17 @@ static const Wrong wrongs[] = {
     "[launcher l]: shell: true or false is wanted" },
   /* Addresses. */
   { "[worker a]\nlisten=tcp:1\n",
-    "[worker a]: listen=tcp:1: tls://host:port, where %h is one of the hosts, or unix:/path is "
-    "wanted" },
+    "[worker a]: listen: \"tcp:1\" is no address where somebody listens: those are tls://host:port "
+    "and unix:/path" },
+  { "[worker a]\nlisten=unix:\n",
+    "[worker a]: listen: \"unix:\" is no address of a remote worker: it names no path: write "
+    "unix:/path" },
+  { "[worker a]\nconnect=tls://one:99999\n",
+    "[worker a]: connect: \"tls://one:99999\" is no address of a remote worker: \"99999\" is no "
+    "port: 1 to 65535 are" },
   { "[worker a]\nhosts=one\nlisten=tls://%h:0\n",
-    "[worker a]: listen=tls://one:0: tls://host:port, where %h is one of the hosts, or unix:/path "
-    "is wanted" },
+    "[worker a]: listen: \"tls://one:0\" is no address of a remote worker: \"0\" is no port: 1 to "
+    "65535 are" },
   { "[worker a]\nlisten=tls://%h:1\n",
     "[worker a]: listen=tls://%h:1: there are no hosts that %h would be" },
   { "[worker a]\nhosts=one\nconnect=unix:x\n",

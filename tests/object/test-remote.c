@@ -583,9 +583,40 @@ assert_refused (PtoWorker *host, const char *address, GVariant *options, const c
   g_assert_true (held == NULL || !g_variant_is_floating (held));
 }
 
+/* What is wrong with it is said, and what there is. */
+static const struct
+{
+  const char *address;
+  const char *why;
+} bad_addresses[] = {
+  { "", "it has no scheme: there are local:, ssh://host, srun://host, mpirun://host, "
+        "tls://host:port and unix:/path" },
+  { "local", "it has no scheme: there are local:, " },
+  { "shh://one", "there is no scheme \"shh\", but local:, ssh://host, " },
+  { "local:x", "nothing stands behind local:" },
+  { "ssh:one", "write ssh://host" },
+  { "ssh://", "it names no host" },
+  { "ssh://-oX", "a host does not begin with -" },
+  { "ssh://one/two", "there is a slash or a blank in the name of its host" },
+  { "ssh://one:22", "a port is said in ssh's own configuration, or in the option launcher" },
+  { "tls:one:7", "write tls://host:port" },
+  { "tls://one", "it names no port: write tls://host:port" },
+  { "tls://[::1]", "it names no port: write tls://host:port" },
+  { "tls://:7", "it names no host" },
+  { "tls://::1:7", "a host with colons is in brackets: write tls://[host]:port" },
+  { "tls://me@one:7", "who connects is known by a certificate, and not by a name in front of @" },
+  { "tls://one:0", "\"0\" is no port: 1 to 65535 are" },
+  { "tls://one:65536", "\"65536\" is no port: 1 to 65535 are" },
+  { "tls://one:x", "\"x\" is no port: 1 to 65535 are" },
+  { "unix:", "it names no path: write unix:/path" },
+  { "unix:here", "its path is relative: write unix:/path" },
+};
+
 static void
 test_bad_words (void)
 {
+  g_autofree char *zeros = g_strdup_printf ("%0107d", 0);
+  g_autofree char *long_path = g_strconcat ("unix:/", zeros, NULL);
   g_autoptr (PtoWorker) host = level_test_host (4, 0, 0);
   g_autoptr (PtoWorker) l3 = level_test_host (3, 0, 0);
   g_autoptr (GError) error = NULL;
@@ -594,9 +625,17 @@ test_bad_words (void)
   g_autoptr (GVariant) no_speaker
       = g_variant_ref_sink (g_variant_new_parsed ("{'program': <'false'>}"));
 
-  for (guint i = 0; i < 5; i++)
-    assert_refused (host, ((const char *[]){ "", "local", "local:x", "ssh://", "ssh://-oX" })[i],
-                    NULL, "is no address of a remote worker");
+  for (guint i = 0; i < G_N_ELEMENTS (bad_addresses); i++)
+    {
+      g_autofree char *words = g_strdup_printf ("\"%s\" is no address of a remote worker: %s",
+                                                bad_addresses[i].address, bad_addresses[i].why);
+
+      assert_refused (host, bad_addresses[i].address, NULL, words);
+    }
+  assert_refused (host, long_path, NULL,
+                  "its path has 108 bytes, that of a socket has at most 107");
+  assert_refused (host, "own", g_variant_new_parsed ("{'launcher': <['enter', '%h']>}"),
+                  "it is any name, :// and the host");
   assert_refused (l3, "local:", NULL, "is below one of level 4 or more, not 3");
   assert_refused (host, "local:", g_variant_new_parsed ("{'device': <1>}"),
                   "has no option \"device\"");

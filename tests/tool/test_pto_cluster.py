@@ -211,6 +211,16 @@ connect=tls://%h:7000
         self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates=/nowhere\nprogram={REMOTE}\n")
         self.fails(3, ["c.ini: b/127.0.0.1: ", "pto-remote: ", "/nowhere"], "cluster", "up", "c.ini")
         self.assert_nothing_left()
+        # Nobody would import functions, or from nowhere.
+        self.script("nopython", "#!/bin/sh\necho not in the mood >&2\nexit 1\n")
+        for key, words in (("python=/no/python", ["--python /no/python: there is no such program"]),
+                           (f"python={self.directory}/nopython", ["/nopython can not import libpto: not in the mood"])):
+            self.write("c.ini", f"[worker a]\nlisten=unix:a.socket\n[worker c]\nlisten=unix:c.socket\n{key}\n")
+            self.fails(3, ["c.ini: c: ", *words], "cluster", "up", "c.ini")
+            self.assert_nothing_left()
+        self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates={self.directory}/certificates/%h\nprogram={REMOTE}\nroots=/no/root\n")
+        self.fails(3, ["c.ini: b/127.0.0.1: ", "--root /no/root: No such file or directory"], "cluster", "up", "c.ini")
+        self.assert_nothing_left()
         # Somebody is there already.
         with socket.socket(socket.AF_UNIX) as taken:
             taken.bind(os.path.join(self.directory, "taken"))
@@ -218,6 +228,28 @@ connect=tls://%h:7000
             self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n[worker c]\nlisten=unix:taken\n")
             self.fails(3, ["c.ini: c: ", "in use"], "cluster", "up", "c.ini")
         self.assert_nothing_left()
+
+    def test_elsewhere(self):
+        """Who looks where it is not is told where that was."""
+        self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n")
+        self.passes("cluster", "up", "c.ini")
+        other = os.path.join(self.directory, "other")
+        os.mkdir(other, 0o700)
+        for action in "status", "down":
+            self.fails(1, [f"c.ini is not up: pto cluster up c.ini. (There is no {other}/pto-cluster/", ".socket, which is below XDG_RUNTIME_DIR: "],
+                       "cluster", action, "c.ini", environment={"XDG_RUNTIME_DIR": other})
+        result = self.fails(1, ["d.ini is not up, and there is no such file: neither ", f"/d.ini nor {self.running}/pto-cluster/"], "cluster", "status", "d.ini")
+        self.assertIn(os.path.realpath(os.path.join(self.directory, "d.ini")), result.stderr)
+        self.passes("cluster", "down", "c.ini")
+
+    def test_carriage_returns(self):
+        """As on a terminal: what stands behind the last of a line is the line."""
+        self.certificates()
+        self.script("bin/ssh", "#!/bin/sh\nprintf 'loading 10%%\\rloading 99%%\\r\\nno route\\r\\n' >&2\nexit 255\n")
+        self.write("c.ini", "[cluster]\ncertificates=certificates/parent\n[worker b]\nhosts=gone\nlisten=tls://%h:1\ncertificates=/x\n")
+        self.fails(3, ['"ssh" has exited with status 255: no route'], "cluster", "up", "c.ini")
+        self.assertRegex(self.log(), r"(?m)^\S+ \S+ b/gone: loading 99%\n\S+ \S+ b/gone: no route$")
+        self.assertNotIn("?", self.log())
 
     def test_deadline(self):
         """One for all: who is late takes the others with it."""
@@ -279,7 +311,7 @@ connect=tls://%h:7000
             found = self.status()
             os.kill(found["keeper"], signal.SIGKILL)
             self.wait(lambda: self.processes() == [])
-            self.fails(1, ["c.ini is not up any more: the process that kept it has ended, and nobody said down; its log is ", ".log"],
+            self.fails(1, ["c.ini is not up any more: the process that kept it has ended, and nobody said down; nobody listens at ", ".socket, and its log is ", ".log"],
                        "cluster", "status", "c.ini")
             if down:
                 self.fails(1, ["c.ini is not up any more"], "cluster", "down", "c.ini")
@@ -294,7 +326,7 @@ connect=tls://%h:7000
         self.passes("cluster", "up", "c.ini")
         keeper = self.status()["keeper"]
         os.kill(keeper, signal.SIGSTOP)
-        self.fails(3, ["c.ini: the process that keeps it does not answer: "], "cluster", "status", "c.ini")
+        self.fails(3, ["c.ini: the process that keeps it does not answer at ", ".socket: "], "cluster", "status", "c.ini")
         os.kill(keeper, signal.SIGCONT)
         os.kill(keeper, signal.SIGTERM)
         self.assert_nothing_left()
