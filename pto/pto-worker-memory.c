@@ -104,6 +104,8 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
       return FALSE;
     }
   call.memory.child = keeper == self ? G_MAXUINT : self->number;
+  if (!pto_worker_check_process (keeper, error))
+    return FALSE;
   g_mutex_lock (&keeper->lock);
   if (keeper->current != NULL && pto_orchestrator_is_own_thread (keeper->current))
     orchestrator = g_object_ref (keeper->current);

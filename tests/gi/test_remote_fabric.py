@@ -182,6 +182,18 @@ class Tcp(Case):
         self.assertLess(int(self.note("bytes")[0]), 100000)
         self.assertEqual(segments_of(self.note("pids")), [])
 
+    def test_copies(self):
+        """Of memory that the program has there, from one worker to another."""
+        self.add()
+        self.add()
+        size = 9 << 20
+        a, b = (remote.alloc_buffer(size) for remote in self.host.get_children())
+        data = np.random.default_rng(5).integers(0, 256, size, "u1").tobytes()
+        a.write(0, GLib.Bytes.new(data))
+        a.copy_to(b, 3, 0, size - 3)
+        self.assertEqual(b.read(0, size).get_data(), data[3:] + bytes(3))
+        self.host.close()
+
     def killed(self, place, action):
         self.add(program=self.watch(place, action))
         with self.assertRaises(GLib.Error) as caught:

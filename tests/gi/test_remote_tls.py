@@ -463,6 +463,29 @@ class Tls(Listening):
             host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing()]))
             self.assertTrue((y == 2 * x).all())
 
+    def test_memory(self):
+        """What a program has there is copied from one worker to another, and named by a token, which is of no use to the next program."""
+        listener = self.begin()
+        size = (3 << 20) + 5
+        data = np.random.default_rng(3).integers(0, 256, size, "u1").tobytes()
+        tokens = []
+        for _ in range(2):
+            host = Pto.Worker(level=4)
+            self.addCleanup(host.close)
+            one, other = (host.add_remote_worker(listener.address, certificates=self.of("parent")) for _ in range(2))
+            a, b = one.alloc_buffer(size), other.alloc_buffer(size)
+            a.write(0, GLib.Bytes.new(data))
+            a.copy_to(b)
+            b.copy_to(b, 0, 1, size - 1)
+            self.assertEqual(b.read(0, size).get_data(), data[:1] + data[:-1])
+            tokens.append(a.export(1, 7))
+            self.assertEqual(one.import_buffer(tokens[-1]).read(0, 7).get_data(), data[1:8])
+            with self.assertRaisesRegex(GLib.Error, "memory of L4/0/L3/0, which L4/0/L3/1 does not share"):
+                other.import_buffer(tokens[-1])
+            for token in tokens[:-1]:
+                with self.assertRaisesRegex(GLib.Error, "memory of L4/0/L3/0 of another program, or of another tree of this one"):
+                    one.import_buffer(token)
+
     def test_refused(self):
         """By whoever is connected to: who they are, what for, by whom they were signed, and until when."""
         listener = self.begin()
