@@ -153,25 +153,47 @@ pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 byt
 
 /* --- what the bridge is asked --- */
 
+static gboolean
+begin_ask (LevelMachine *self, guint child, const PtoRemoteMemoryRequest *request,
+           struct pto_level_asked *asked, GError **error)
+{
+  struct pto_report report = { 0 };
+
+  if (pto_level_begin_ask (self->level, child, request, sizeof *request, asked, &report))
+    return TRUE;
+  pto_error_set_from_report (error, PTO_STATUS_NO_MEMORY, &report);
+  return FALSE;
+}
+
 /* Of the staging memory so many bytes are lent. Cancelled: they are not the caller's any more, and
  * *staging is 0. */
 static gboolean
-ask (LevelMachine *self, const PtoMachineMemory *use, guint child, PtoRemoteMemoryRequest *request,
-     guint64 *staging, guint64 room, GError **error)
+end_ask (LevelMachine *self, const PtoMachineMemory *use, const struct pto_level_asked *asked,
+         guint64 *staging, guint64 room, GError **error)
 {
   struct pto_report report = { 0 };
   const struct pto_level_lent lent = { *staging, room };
-  enum pto_status status;
+  enum pto_status status = pto_level_end_ask (self->level, asked, &lent, use->is_unwanted,
+                                              use->unwanted_data, &report);
 
-  request->staging = *staging;
-  status = pto_level_ask (self->level, child, request, sizeof *request, &lent, use->is_unwanted,
-                          use->unwanted_data, &report);
   if (status == PTO_STATUS_CANCELLED)
     *staging = 0;
   if (status == PTO_OK)
     return TRUE;
   pto_error_set_from_report (error, status, &report);
   return FALSE;
+}
+
+/* Both. */
+static gboolean
+ask (LevelMachine *self, const PtoMachineMemory *use, guint child, PtoRemoteMemoryRequest *request,
+     guint64 *staging, guint64 room, GError **error)
+{
+  struct pto_level_asked asked;
+
+  request->staging = *staging;
+  return begin_ask (self, child, request, &asked, error)
+         && end_ask (self, use, &asked, staging, room, error);
 }
 
 /* The same, of what needs none. */
@@ -339,30 +361,45 @@ copy_there (LevelMachine *self, const Memory *memory, const PtoMachineMemory *us
   return ok;
 }
 
-/* From one child to another: by way of memory that both bridges see. */
+/* From one child to another: by way of memory that both bridges see. While one part is written the
+ * next is read, into another piece of it, if there are two. */
 static gboolean
 copy_between (LevelMachine *self, const Memory *from, const Memory *to, const PtoMachineMemory *use,
               GError **error)
 {
   guint64 room;
-  guint64 staging = take_staging (self, use->size, &room, error);
-  gboolean ok = staging != 0;
+  guint64 pieces[2] = { take_staging (self, use->size, &room, error), 0 };
+  struct pto_level_asked write;
+  guint64 *written = NULL; /* a piece of which that is under way */
+  gboolean ok = pieces[0] != 0;
 
+  if (ok && room < use->size)
+    pieces[1] = pto_arena_alloc (room);
   for (guint64 at = 0; ok && at < use->size; at += room)
     {
+      guint64 *piece = &pieces[pieces[1] != 0 ? at / room % 2 : 0];
       guint64 n = MIN (use->size - at, room);
-      PtoRemoteMemoryRequest read = {
+      PtoRemoteMemoryRequest request = {
         .what = PTO_MEMORY_COPY_FROM, .life = from->life, .address = use->device + at, .bytes = n
       };
-      PtoRemoteMemoryRequest write = {
-        .what = PTO_MEMORY_COPY_TO, .life = to->life, .address = use->target + at, .bytes = n
-      };
 
-      ok = ask (self, use, from->child, &read, &staging, room, error)
-           && ask (self, use, to->child, &write, &staging, room, error);
+      if (written == piece)
+        ok = end_ask (self, use, &write, g_steal_pointer (&written), room, error);
+      ok = ok && ask (self, use, from->child, &request, piece, room, error);
+      if (written != NULL)
+        ok = end_ask (self, use, &write, g_steal_pointer (&written), room, ok ? error : NULL) && ok;
+      request.what = PTO_MEMORY_COPY_TO;
+      request.life = to->life;
+      request.address = use->target + at;
+      ok = ok && begin_ask (self, to->child, &request, &write, error);
+      if (ok)
+        written = piece;
     }
-  if (staging != 0)
-    pto_arena_free (staging, room);
+  if (written != NULL)
+    ok = end_ask (self, use, &write, written, room, error);
+  for (guint i = 0; i < G_N_ELEMENTS (pieces); i++)
+    if (pieces[i] != 0)
+      pto_arena_free (pieces[i], room);
   return ok;
 }
 

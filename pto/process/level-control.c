@@ -229,17 +229,25 @@ pto_level_tell (struct pto_level *level, uint32_t child, const void *body, uint6
     pto_control_unref (control);
 }
 
-enum pto_status
-pto_level_ask (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
-               const struct pto_level_lent *lent, bool (*cancelled) (void *data), void *data,
-               struct pto_report *report)
+bool
+pto_level_begin_ask (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
+                     struct pto_level_asked *asked, struct pto_report *report)
 {
+  asked->child = child;
+  asked->control = send_to_one (level, child, body, bytes, report);
+  return asked->control != NULL;
+}
+
+enum pto_status
+pto_level_end_ask (struct pto_level *level, const struct pto_level_asked *asked,
+                   const struct pto_level_lent *lent, bool (*cancelled) (void *data), void *data,
+                   struct pto_report *report)
+{
+  struct pto_control *control = asked->control;
+  uint32_t child = asked->child;
   const char *path = level->family.children[child].path;
-  struct pto_control *control = send_to_one (level, child, body, bytes, report);
   enum pto_status status = PTO_OK;
 
-  if (control == NULL)
-    return PTO_STATUS_NO_MEMORY;
   if (!await (level, control, cancelled, data))
     {
       control->free_left = lent->bytes > 0 ? pto_arena_free : NULL;

@@ -150,15 +150,24 @@ struct pto_level_lent
   uint64_t address;
   uint64_t bytes;
 };
-/* MEMORY, to one child that is not gone; waits for what it came to: no, or its death, is the
- * report. Cancelled it returns within 100 ms whatever the child does, with PTO_STATUS_CANCELLED:
- * then what was lent is not the caller's any more, and freed when the child is done with it. Any
- * thread, as pto_level_control(). */
-enum pto_status pto_level_ask (struct pto_level *level, uint32_t child, const void *body,
-                               uint64_t bytes, const struct pto_level_lent *lent,
-                               bool (*cancelled) (void *data), void *data,
-                               struct pto_report *report);
-/* The same, and waits for nothing. */
+/* What one child was asked, and has not answered yet. */
+struct pto_level_asked
+{
+  struct pto_control *control;
+  uint32_t child;
+};
+/* MEMORY, to one child that is not gone. false: it was not asked. Any thread, as
+ * pto_level_control(). */
+bool pto_level_begin_ask (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes,
+                          struct pto_level_asked *asked, struct pto_report *report);
+/* Waits for what it came to, once for each that was begun: no, or its death, is the report.
+ * Cancelled it returns within 100 ms whatever the child does, with PTO_STATUS_CANCELLED: then what
+ * was lent is not the caller's any more, and freed when the child is done with it. */
+enum pto_status pto_level_end_ask (struct pto_level *level, const struct pto_level_asked *asked,
+                                   const struct pto_level_lent *lent,
+                                   bool (*cancelled) (void *data), void *data,
+                                   struct pto_report *report);
+/* The same as both, and waits for nothing. */
 void pto_level_tell (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes);
 /* Begins anew every process among them, each when it is idle, so that it sees what it was
  * not born with (a closure registered after the start). By the guest when a run is under way, who

@@ -162,6 +162,22 @@ class Memory(unittest.TestCase):
         self.assertEqual(a.read(0, size).get_data(), data(size))
         chip.close()
 
+    def test_copies_by_way_of_little(self):
+        """Whether there is room for one part, or two, or just a smaller one."""
+        for arena in MIB, 4 * MIB, 6 * MIB, 8 * MIB:
+            with self.subTest(arena):
+                host = Pto.Worker(level=4)
+                host.set_parameter("arena", arena)
+                remotes = [host.add_remote_worker(address, **self.options) for address in self.addresses]
+                for remote in remotes:
+                    remote.set_parameter("arena", 32 * MIB)
+                a, b = (remote.alloc_buffer(14 * MIB + 5) for remote in remotes)
+                contents = np.random.default_rng(arena).integers(0, 256, 14 * MIB + 5, "u1").tobytes()
+                a.write(0, GLib.Bytes.new(contents))
+                a.copy_to(b)
+                self.assertTrue(b.read(0, 14 * MIB + 5).get_data() == contents)
+                host.close()
+
     def test_a_copy_at_one_worker(self):
         """Nothing travels, and what overlaps is as if it were copied at once."""
         size = 3 * MIB + 1
