@@ -810,7 +810,7 @@ class MemoryByUnix(Memory):
         self.addCleanup(self.directory.cleanup)
         path = os.path.join(self.directory.name, "socket")
         self.listener = subprocess.Popen([os.environ["PTO_REMOTE"], "--listen", f"unix:{path}", "--root", root,
-                                          "--python", sys.executable], stdin=subprocess.PIPE)
+                                          "--python", sys.executable], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.addCleanup(self.end)
         deadline = GLib.get_monotonic_time() + 60 * 10**6
         while not os.path.exists(path):
