@@ -172,7 +172,7 @@ end_ask (LevelMachine *self, const PtoMachineMemory *use, const struct pto_level
          guint64 *staging, guint64 room, GError **error)
 {
   struct pto_report report = { 0 };
-  const struct pto_level_lent lent = { *staging, room };
+  const struct pto_level_lent lent = { room > 0 ? pto_arena_free : NULL, *staging, room };
   enum pto_status status = pto_level_end_ask (self->level, asked, &lent, use->is_unwanted,
                                               use->unwanted_data, &report);
 

@@ -101,8 +101,7 @@ gboolean pto_machine_level_use_memory (PtoMachine *machine, PtoMachineMemory *us
 /* --- pto-machine-level-record.c --- */
 
 /* Who has taken the machine, after a recorded run. */
-PtoTrace *pto_machine_level_make_trace (LevelMachine *self, const char *title,
-                                        gboolean was_cancelled);
+PtoTrace *pto_machine_level_make_trace (LevelMachine *self, const PtoMachineRun *run);
 /* Is that worker below another one in a process of its own? */
 gboolean pto_machine_level_child_is_apart (PtoWorker *worker, guint number);
 

@@ -38,7 +38,7 @@ alloc_for_children (LevelMachine *self, gsize size)
 }
 
 static void
-free_for_children (LevelMachine *self, guint64 address, gsize size)
+free_for_children (guint64 address, gsize size)
 {
   guint64 arena, arena_size;
 
@@ -48,17 +48,46 @@ free_for_children (LevelMachine *self, guint64 address, gsize size)
     g_free ((gpointer) (guintptr) address);
 }
 
-/* Not to be given up half way: they write into what is freed then. */
-static void
-ask (LevelMachine *self, PtoChildTrace *table)
+/* Where workers write, and what they are asked: how large it is, and then for it. */
+typedef struct
 {
-  const guint64 address = (guint64) (guintptr) table;
+  guint n;
+  PtoChildTrace *table; /* of each; what they see */
+  guint64 *sizes;       /* of the first answer; 0: it has nothing */
+  guint64 *rooms;       /* 0: none yet */
+} Gathering;
+
+static void
+gathering_free (Gathering *gathering)
+{
+  for (guint i = 0; i < gathering->n; i++)
+    if (gathering->rooms[i] != 0)
+      free_for_children (gathering->rooms[i], gathering->sizes[i]);
+  if (gathering->table != NULL)
+    free_for_children ((guint64) (guintptr) gathering->table,
+                       gathering->n * sizeof (PtoChildTrace));
+  g_free (gathering->sizes);
+  g_free (gathering->rooms);
+  g_free (gathering);
+}
+
+static void
+free_left (guint64 address, guint64 bytes)
+{
+  gathering_free ((gpointer) (guintptr) address);
+}
+
+/* FALSE: it is not wanted any more, and belongs to those who still write there. */
+static gboolean
+ask (LevelMachine *self, const PtoMachineRun *run, Gathering *gathering)
+{
+  const guint64 address = (guint64) (guintptr) gathering->table;
+  const struct pto_level_lent lent = { free_left, (guint64) (guintptr) gathering, 0 };
   struct pto_level_targets targets = { 0 };
-  struct pto_report ignored = { 0 };
 
   pto_level_add_targets (self->level, PTO_CHILD_NEXT, 0, &targets);
-  pto_level_control (self->level, PTO_REQUEST_TRACE, &targets, NULL, &address, sizeof address, NULL,
-                     NULL, &ignored);
+  return pto_level_gather (self->level, &targets, &address, sizeof address, &lent,
+                           run->is_cancelled, run->data);
 }
 
 static void
@@ -71,54 +100,56 @@ take_pieces (LevelMachine *self, PtoTrace *trace, guint child, guint64 address, 
 }
 
 static void
-gather_pieces (LevelMachine *self, PtoTrace *trace)
+make_rooms (LevelMachine *self, PtoTrace *trace, Gathering *gathering)
+{
+  for (guint i = 0; i < gathering->n; i++)
+    {
+      PtoChildTrace *of = &gathering->table[i];
+      guint64 size = of->size;
+
+      if (size == 0)
+        continue;
+      gathering->rooms[i] = alloc_for_children (self, size);
+      if (gathering->rooms[i] == 0)
+        g_warning ("no room for a trace of %" G_GUINT64_FORMAT " bytes of %s: set arena to more",
+                   size, trace->rows[i]);
+      else
+        gathering->sizes[i] = size;
+      of->address = gathering->rooms[i];
+      of->room = gathering->sizes[i];
+      of->size = 0;
+    }
+}
+
+static void
+gather_pieces (LevelMachine *self, const PtoMachineRun *run, PtoTrace *trace)
 {
   guint n = pto_worker_get_n_workers (self->parent.worker);
-  g_autofree guint64 *sizes = g_new0 (guint64, MAX (n, 1));
-  gsize table_size = n * sizeof (PtoChildTrace);
-  PtoChildTrace *table;
-  guint64 address;
+  Gathering *gathering;
 
   if (n == 0)
     return;
-  address = alloc_for_children (self, table_size);
-  table = (PtoChildTrace *) (guintptr) address;
-  if (table == NULL)
+  gathering = g_new0 (Gathering, 1);
+  gathering->n = n;
+  gathering->sizes = g_new0 (guint64, n);
+  gathering->rooms = g_new0 (guint64, n);
+  gathering->table
+      = (PtoChildTrace *) (guintptr) alloc_for_children (self, n * sizeof (PtoChildTrace));
+  if (gathering->table == NULL)
+    g_warning ("no room to ask workers for their traces: set arena to more");
+  else
     {
-      g_warning ("no room to ask workers for their traces: set arena to more");
-      return;
-    }
-  ask (self, table);
-  for (guint i = 0; i < n; i++)
-    {
-      guint64 room;
-
-      sizes[i] = table[i].size;
-      if (sizes[i] == 0)
-        continue;
-      room = alloc_for_children (self, sizes[i]);
-      if (room == 0)
-        {
-          g_warning ("no room for a trace of %" G_GUINT64_FORMAT " bytes of %s: set arena to more",
-                     sizes[i], trace->rows[i]);
-          sizes[i] = 0;
-        }
-      table[i].address = room;
-      table[i].room = sizes[i];
-      table[i].size = 0;
-    }
-  ask (self, table);
-  for (guint i = 0; i < n; i++)
-    if (sizes[i] > 0)
-      {
+      if (!ask (self, run, gathering))
+        return;
+      make_rooms (self, trace, gathering);
+      if (!ask (self, run, gathering))
+        return;
+      for (guint i = 0; i < n; i++)
         /* Another size: it was lost, or is not what it was. */
-        guint64 room = table[i].address;
-
-        if (table[i].size == sizes[i])
-          take_pieces (self, trace, i, room, sizes[i]);
-        free_for_children (self, room, sizes[i]);
-      }
-  free_for_children (self, address, table_size);
+        if (gathering->sizes[i] > 0 && gathering->table[i].size == gathering->sizes[i])
+          take_pieces (self, trace, i, gathering->rooms[i], gathering->sizes[i]);
+    }
+  gathering_free (gathering);
 }
 
 /* "L2/1", "sub0": what stands behind the path of the level. */
@@ -142,7 +173,7 @@ make_rows (LevelMachine *self, const char *path)
 }
 
 PtoTrace *
-pto_machine_level_make_trace (LevelMachine *self, const char *title, gboolean was_cancelled)
+pto_machine_level_make_trace (LevelMachine *self, const PtoMachineRun *run)
 {
   char *path = pto_worker_dup_path (self->parent.worker);
   const struct pto_trace *records = pto_level_trace (self->level);
@@ -158,11 +189,11 @@ pto_machine_level_make_trace (LevelMachine *self, const char *title, gboolean wa
   for (guint i = 0; i < n_names; i++)
     names[i] = g_ptr_array_index (self->names, i);
   g_mutex_unlock (&self->parent.lock);
-  trace = pto_trace_new_from_run (records, &topology, names, n_names, title);
+  trace = pto_trace_new_from_run (records, &topology, names, n_names, run->title);
   pto_trace_take_names (trace, path, make_rows (self, path));
   /* Who was asked to stop may have been ended, and nobody waits longer for a run like that. */
-  if (!was_cancelled)
-    gather_pieces (self, trace);
+  if (!run->is_cancelled (run->data))
+    gather_pieces (self, run, trace);
   pto_trace_settle (trace);
   return trace;
 }

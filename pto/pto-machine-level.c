@@ -358,8 +358,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   self->given = NULL;
   pto_machine_keep_statistics (machine, &stats);
   if (pto_level_trace (self->level) != NULL)
-    set_trace (self,
-               pto_machine_level_make_trace (self, run->title, run->is_cancelled (run->data)));
+    set_trace (self, pto_machine_level_make_trace (self, run));
   /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
    */
   if (status == PTO_OK && choice != NULL && !self->passed_on)

@@ -198,15 +198,41 @@ pto_level_control (struct pto_level *level, enum pto_request request,
         = await (level, control, cancelled, data)
               ? report_refusal (level, control, report)
               : pto_report_set (report, PTO_STATUS_CANCELLED, _ ("the registration was cancelled"));
-  else if (request == PTO_REQUEST_TRACE && !await (level, control, cancelled, data))
-    status = PTO_STATUS_CANCELLED;
   pto_control_unref (control);
-  if (request == PTO_REQUEST_TRACE)
-    return status;
   if (status != PTO_OK)
     pto_level_control (level, PTO_REQUEST_UNREGISTER, targets, digest, NULL, 0, NULL, NULL,
                        &ignored);
   return status;
+}
+
+/* As await(). Cancelled: what was lent is the request's from then on. */
+static bool
+await_or_leave (struct pto_level *level, struct pto_control *control,
+                const struct pto_level_lent *lent, bool (*cancelled) (void *data), void *data)
+{
+  if (await (level, control, cancelled, data))
+    return true;
+  control->free_left = lent->free;
+  control->left = lent->address;
+  control->left_bytes = lent->bytes;
+  return false;
+}
+
+bool
+pto_level_gather (struct pto_level *level, const struct pto_level_targets *targets,
+                  const void *body, uint64_t bytes, const struct pto_level_lent *lent,
+                  bool (*cancelled) (void *data), void *data)
+{
+  struct pto_report ignored = { 0 };
+  struct pto_control *control
+      = send_control (level, PTO_REQUEST_TRACE, targets, NULL, body, bytes, &ignored);
+  bool done;
+
+  if (control == NULL)
+    return true;
+  done = await_or_leave (level, control, lent, cancelled, data);
+  pto_control_unref (control);
+  return done;
 }
 
 static struct pto_control *
@@ -248,14 +274,9 @@ pto_level_end_ask (struct pto_level *level, const struct pto_level_asked *asked,
   const char *path = level->family.children[child].path;
   enum pto_status status = PTO_OK;
 
-  if (!await (level, control, cancelled, data))
-    {
-      control->free_left = lent->bytes > 0 ? pto_arena_free : NULL;
-      control->left = lent->address;
-      control->left_bytes = lent->bytes;
-      status = pto_report_set (report, PTO_STATUS_CANCELLED,
-                               _ ("the use of memory of %s was cancelled"), path);
-    }
+  if (!await_or_leave (level, control, lent, cancelled, data))
+    status = pto_report_set (report, PTO_STATUS_CANCELLED,
+                             _ ("the use of memory of %s was cancelled"), path);
   else if (control->refused != UINT32_MAX && !control->lost)
     status = pto_report_set (report, control->status, "%s: %s", path, control->failure.text);
   else if (control->refused != UINT32_MAX)

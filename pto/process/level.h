@@ -137,16 +137,15 @@ void pto_level_add_targets (const struct pto_level *level, enum pto_child_kind k
  *
  * UNREGISTER: to every target that lives, behind what it was asked before; not waited for.
  *
- * TRACE: to every target that lives, and waits for all; who says no or dies is not told of.
- *
- * All also inside of an orchestration, on its thread. */
+ * Both also inside of an orchestration, on its thread. */
 enum pto_status pto_level_control (struct pto_level *level, enum pto_request request,
                                    const struct pto_level_targets *targets, const uint8_t *digest,
                                    const void *body, uint64_t bytes, bool (*cancelled) (void *data),
                                    void *data, struct pto_report *report);
-/* Memory of the arena that a child works on. */
+/* Memory that children work on, and how it is freed, by any thread; NULL: nobody need do so. */
 struct pto_level_lent
 {
+  void (*free) (uint64_t address, uint64_t bytes);
   uint64_t address;
   uint64_t bytes;
 };
@@ -167,7 +166,12 @@ enum pto_status pto_level_end_ask (struct pto_level *level, const struct pto_lev
                                    const struct pto_level_lent *lent,
                                    bool (*cancelled) (void *data), void *data,
                                    struct pto_report *report);
-/* The same as both, and waits for nothing. */
+/* TRACE, to every target that lives; waits for all. Who says no or dies is not told of. false:
+ * cancelled, as above. */
+bool pto_level_gather (struct pto_level *level, const struct pto_level_targets *targets,
+                       const void *body, uint64_t bytes, const struct pto_level_lent *lent,
+                       bool (*cancelled) (void *data), void *data);
+/* As both of an ask, and waits for nothing. */
 void pto_level_tell (struct pto_level *level, uint32_t child, const void *body, uint64_t bytes);
 /* Begins anew every process among them, each when it is idle, so that it sees what it was
  * not born with (a closure registered after the start). By the guest when a run is under way, who

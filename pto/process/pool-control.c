@@ -231,12 +231,13 @@ take_new (struct pto_pool *pool)
     }
 }
 
-/* Nobody waits for what the child does. What is copied has its own memory, so a slow one may go on,
- * with all that it has, as long as nobody waits for its end. */
+/* Nobody waits for what the child does. Copies and traces have memory of their own, so a slow one
+ * may go on, with all that it has, as long as nobody waits for its end. */
 static void
 stop_control (struct pto_pool *pool, const struct pto_control *control, struct pto_child *child)
 {
-  if (control->request == PTO_REQUEST_MEMORY && !pool->closing)
+  if ((control->request == PTO_REQUEST_MEMORY || control->request == PTO_REQUEST_TRACE)
+      && !pool->closing)
     pto_link_cancel (&child->link);
   else
     pto_pool_cancel_child (pool, child, CONTROL_NS);

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import Pto  # noqa: E402
+from gi.repository import Gio, Pto  # noqa: E402
 
 import tap  # noqa: E402
 from trace_reader import EPS_US, Json  # noqa: E402
@@ -112,6 +115,51 @@ class Trace(unittest.TestCase):
 
     def test_tree(self):
         self.check_tree()
+
+    def test_cancelled_while_it_is_fetched(self):
+        """The worker stands still when its tasks are done: the run is over, its trace has what is known here, and the worker goes on."""
+        x, y = Pto.Buffer.array(8, "i8"), Pto.Buffer.array(8, "i8")
+        pids, done = Pto.Buffer.array(2, "i8"), Pto.Buffer.array(1, "i8")
+
+        def stop(args):
+            os.kill(int(args[0][0]), signal.SIGSTOP)
+            args[1][0] = 1
+
+        with Pto.Worker(level=4, sub_workers=1) as host:
+            remote = host.add_remote_worker("local:", roots=root, sub_workers=1)
+            remote.set_parameter("remote-lease", 0)
+            remote.register(remote_steps.double)
+            host.set_parameter("trace", "1")
+            which, layer, stop = map(host.register, (remote_steps.which, remote_steps.layer, stop))
+            cancellable = Gio.Cancellable()
+
+            def graph(orch, i):
+                orch.submit_next_level(layer, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing()])
+                pid = Pto.Tensor.of(pids[i:i + 1])
+                orch.submit_next_level(which, [pid.write_existing(), Pto.Tensor.of(y).read()])
+                if i == 0:
+                    orch.submit_sub(stop, [pid.read(), Pto.Tensor.of(done).write_existing()])
+
+            def cancel():
+                deadline = time.monotonic() + 60
+                # Then it is so with its trace: its tasks were done before that.
+                while not done[0] or host.doing["children"][0]["life"] != "busy":
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.001)
+                cancellable.cancel()
+
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            host.run(lambda orch: graph(orch, 0), cancellable=cancellable)
+            thread.join()
+            without = Json(self, host.trace)
+            os.kill(int(pids[0]), signal.SIGCONT)
+            host.run(lambda orch: graph(orch, 1))
+            whole = Json(self, host.trace)
+        self.assertEqual(pids[0], pids[1])
+        for shown, n in (without, 0), (whole, 1):
+            self.assertEqual([task.name for task in shown.row("L4/0", "L3/0")], ["layer", "which"])
+            self.assertEqual(len(shown.row("L4/0/L3/0", "sub0")), n)
 
     def test_another_clock(self):
         reason = why_no_other_clock()
