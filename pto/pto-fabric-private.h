@@ -41,8 +41,17 @@ typedef struct
    * memory may still be written to. Any thread, one at a time each way. */
   PtoFabricResult (*move) (gpointer fabric, PtoFabricWay way, gpointer memory, gsize size,
                            guint64 tag, int connection, char **cause);
+  /* Its version, and by which ways it would move things here. NULL: none. */
+  char *(*describe) (char **cause);
 } PtoFabricEngine;
 
 #define PTO_FABRIC_SYMBOL "pto_fabric_engine"
+
+/* --- pto-fabric-load.c --- */
+
+gboolean pto_fabric_is_known (const char *name);
+/* Stays loaded. in_library: any function of it: the module is found from there. NULL: cause, to be
+ * freed by g_free(). Any thread. */
+const PtoFabricEngine *pto_fabric_load (const char *name, gconstpointer in_library, char **cause);
 
 G_END_DECLS

@@ -9,9 +9,7 @@
 #include "pto-error-private.h"
 #include "pto-text-private.h"
 
-#include <dlfcn.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In Hello: the engine, its address, and the key of all parts. */
@@ -32,69 +30,28 @@ struct _PtoRemoteFabric
   guint64 n_out;
 };
 
-static const struct
-{
-  const char *name;
-  /* Its own handlers of signals would be in the way of those of who runs tasks. */
-  const char *variable;
-  const char *value;
-} engines[] = { { "ucx", "UCX_HANDLE_ERRORS", "none" } };
-
 gboolean
 pto_remote_fabric_check_name (const char *name, GError **error)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (engines); i++)
-    if (strcmp (engines[i].name, name) == 0)
-      return TRUE;
+  if (pto_fabric_is_known (name))
+    return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                _ ("\"%s\" is no engine of a trusted fabric (trusted-fabric): there is ucx"), name);
   return FALSE;
 }
 
-/* --- the module --- */
-
-/* As the environment says, or what was installed with this library. */
-static char *
-dup_path (const char *name)
-{
-  g_autofree char *file = g_strconcat ("pto-", name, ".so", NULL);
-  const char *variable = g_getenv ("PTO_MODULE_DIR");
-  g_autofree char *real = NULL;
-  g_autofree char *libdir = NULL;
-  Dl_info info;
-
-  if (variable != NULL && *variable != '\0')
-    return g_build_filename (variable, file, NULL);
-  if (dladdr ((void *) dup_path, &info) == 0 || info.dli_fname == NULL)
-    return g_steal_pointer (&file);
-  real = realpath (info.dli_fname, NULL);
-  libdir = g_path_get_dirname (real != NULL ? real : info.dli_fname);
-  return g_build_filename (libdir, PTO_MODULE_DIR_FROM_LIBDIR, file, NULL);
-}
-
 static const PtoFabricEngine *
 load (const char *name, GError **error)
 {
-  g_autofree char *path = dup_path (name);
-  const PtoFabricEngine *engine = NULL;
-  gpointer module;
+  g_autofree char *cause = NULL;
+  const PtoFabricEngine *engine = pto_fabric_load (name, (gconstpointer) load, &cause);
 
-  for (guint i = 0; i < G_N_ELEMENTS (engines); i++)
-    if (strcmp (engines[i].name, name) == 0)
-      g_setenv (engines[i].variable, engines[i].value, FALSE);
-  module = dlopen (path, RTLD_NOW | RTLD_LOCAL);
-  if (module != NULL)
-    engine = dlsym (module, PTO_FABRIC_SYMBOL);
-  if (engine != NULL && engine->size == sizeof *engine)
-    return engine;
-  if (engine != NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("%s is of another version of libpto"), path);
-  else
+  if (engine == NULL)
     g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
                  _ ("the trusted fabric (%s) can not be used here: %s; install it, and a libpto "
-                    "that was built with it, or leave trusted-fabric out"),
-                 name, dlerror ());
-  return NULL;
+                    "that was built with it, or leave trusted-fabric out (pto doctor)"),
+                 name, cause);
+  return engine;
 }
 
 static PtoRemoteFabric *

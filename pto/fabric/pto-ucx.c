@@ -21,6 +21,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <ucp/api/ucp.h>
@@ -382,6 +384,54 @@ move (gpointer data, PtoFabricWay way, gpointer memory, gsize size, guint64 tag,
   return *cause == NULL ? PTO_FABRIC_MOVED : PTO_FABRIC_FAILED;
 }
 
+/* "tcp/eth0", of a line "resource 1 : md 1 dev 1 flags -- tcp/eth0": UCX tells its resources only
+ * so. */
+static char *
+list_resources (char *told)
+{
+  GString *list = g_string_new (NULL);
+  g_auto (GStrv) lines = g_strsplit (told, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      const char *name = strstr (lines[i], " -- ");
+
+      if (name != NULL && strstr (lines[i], " resource ") != NULL)
+        g_string_append_printf (list, "%s%s", list->len > 0 ? ", " : "", name + strlen (" -- "));
+    }
+  return g_string_free (list, FALSE);
+}
+
+static char *
+describe (char **cause)
+{
+  Fabric fabric = { 0 };
+  g_autofree char *resources = NULL;
+  char *told = NULL;
+  gsize size;
+  ucs_status_t status;
+  FILE *stream;
+
+  ucs_log_push_handler (take_log);
+  status = make_context (&fabric);
+  if (status != UCS_OK)
+    {
+      *cause = dup_cause (status);
+      return NULL;
+    }
+  stream = open_memstream (&told, &size);
+  if (stream != NULL)
+    {
+      ucp_context_print_info (fabric.context, stream);
+      fclose (stream);
+      resources = list_resources (told);
+    }
+  free (told);
+  ucp_cleanup (fabric.context);
+  return g_strdup_printf ("UCX %s: %s", ucp_get_version_string (),
+                          resources != NULL ? resources : "");
+}
+
 extern const PtoFabricEngine pto_fabric_engine;
 __attribute__ ((visibility ("default"))) const PtoFabricEngine pto_fabric_engine
-    = { sizeof (PtoFabricEngine), open_fabric, close_fabric, connect_fabric, move };
+    = { sizeof (PtoFabricEngine), open_fabric, close_fabric, connect_fabric, move, describe };

@@ -12,6 +12,7 @@
 #include "terminal.h"
 #include "tool.h"
 
+#include "../pto-fabric-private.h"
 #include "../pto-printable-private.h"
 
 #include <dlfcn.h>
@@ -547,6 +548,112 @@ check_tls (GArray *things)
 #endif
 }
 
+/* --- remote workers --- */
+
+/* Where the library looks for it on this machine; NULL: nowhere. */
+static char *
+find_remote (void)
+{
+  const char *variable = g_getenv ("PTO_REMOTE");
+  g_autofree char *libdir = dup_libdir ();
+  g_autofree char *joined = g_build_filename (libdir != NULL ? libdir : "", PTO_BIN_DIR_FROM_LIBDIR,
+                                              "pto-remote", NULL);
+  g_autofree char *installed = g_canonicalize_filename (joined, NULL);
+
+  if (variable != NULL && *variable != '\0')
+    return g_find_program_in_path (variable);
+  return libdir != NULL && g_file_test (installed, G_FILE_TEST_IS_EXECUTABLE)
+             ? g_steal_pointer (&installed)
+             : g_find_program_in_path ("pto-remote");
+}
+
+/* A worker is refused by one of another version. */
+static void
+check_remote (GArray *things, const char *remote)
+{
+  g_autofree char *wanted = g_strdup_printf ("pto-remote %u.%u.%u", pto_get_major_version (),
+                                             pto_get_minor_version (), pto_get_micro_version ());
+  g_autofree char *trouble = NULL;
+  g_autofree char *said
+      = remote != NULL ? ask ((const char *const[]){ remote, "--version", NULL }, &trouble) : NULL;
+
+  if (remote == NULL)
+    add (things, N_ ("remote workers"), FALSE, THING_MISSING,
+         g_strdup (_ ("there is no pto-remote")),
+         g_strdup (_ ("name it in PTO_REMOTE, for remote workers of this machine")));
+  else if (g_strcmp0 (said, wanted) != 0)
+    {
+      g_autofree char *line = dup_first_line (said != NULL ? said : trouble);
+
+      add (things, N_ ("remote workers"), FALSE, THING_LOW,
+           g_strdup_printf (_ ("%s is not of this version, %s, but says \"%s\""), remote,
+                            wanted + strlen ("pto-remote "), line),
+           g_strdup (_ ("name another one in PTO_REMOTE, for remote workers of this machine")));
+    }
+  else
+    add (things, N_ ("remote workers"), FALSE, THING_OK, g_strdup (remote), NULL);
+}
+
+static void
+check_ucx (GArray *things)
+{
+  g_autofree char *cause = NULL;
+  const PtoFabricEngine *engine
+      = pto_fabric_load ("ucx", (gconstpointer) pto_get_major_version, &cause);
+  char *found = engine != NULL ? engine->describe (&cause) : NULL;
+
+  if (found != NULL)
+    add (things, N_ ("UCX"), FALSE, THING_OK, found, NULL);
+  else if (engine != NULL)
+    add (things, N_ ("UCX"), FALSE, THING_MISSING, g_steal_pointer (&cause),
+         g_strdup (_ ("look at UCX_TLS and UCX_NET_DEVICES, which say what UCX may use")));
+  else
+    add (
+        things, N_ ("UCX"), FALSE, THING_MISSING, dup_first_line (cause),
+        g_strdup (_ ("apt install libpto-1-ucx, or libucx-dev and build libpto again, for a fabric "
+                     "that is trusted")));
+}
+
+/* Each worker of a job has one, beside pto-remote. */
+static void
+check_mpi (GArray *things, const char *remote)
+{
+  g_autofree char *path = g_find_program_in_path ("mpirun");
+  g_autofree char *trouble = NULL;
+  g_autofree char *said
+      = path != NULL ? ask ((const char *const[]){ path, "--version", NULL }, &trouble) : NULL;
+  g_autofree char *version = said != NULL ? dup_first_line (said) : NULL;
+  g_autofree char *directory = remote != NULL ? g_path_get_dirname (remote) : NULL;
+  g_autofree char *rank
+      = directory != NULL ? g_build_filename (directory, "pto-mpi-rank", NULL) : NULL;
+  gboolean has_rank = rank != NULL && g_file_test (rank, G_FILE_TEST_IS_EXECUTABLE);
+
+  if (path == NULL)
+    add (things, N_ ("MPI"), FALSE, THING_MISSING, g_strdup (_ ("there is no mpirun")),
+         g_strdup (_ ("apt install openmpi-bin, for remote workers that are ranks of one job")));
+  else if (version == NULL)
+    {
+      g_autofree char *line = dup_first_line (trouble);
+
+      add (things, N_ ("MPI"), FALSE, THING_MISSING,
+           g_strdup_printf (_ ("%s does not say its version: %s"), path, line),
+           g_strdup (_ ("apt install openmpi-bin, for remote workers that are ranks of one job")));
+    }
+  else if (!has_rank)
+    add (things, N_ ("MPI"), FALSE, THING_MISSING,
+         g_strdup_printf (_ ("%s, but there is no pto-mpi-rank beside pto-remote"), version),
+         g_strdup (_ ("apt install libopenmpi-dev, and build libpto again")));
+  else
+    {
+      gboolean is_open
+          = strstr (version, "Open MPI") != NULL || strstr (version, "OpenRTE") != NULL;
+
+      add (things, N_ ("MPI"), FALSE, is_open ? THING_OK : THING_LOW,
+           g_strdup_printf ("%s, %s", version, rank),
+           g_strdup (_ ("Open MPI is what ranks of a job are begun by: apt install openmpi-bin")));
+    }
+}
+
 /* --- all of it --- */
 
 static GArray *
@@ -556,6 +663,7 @@ check_all (void)
   g_autofree char *directory = g_dir_make_tmp ("pto-doctor-XXXXXX", NULL);
   g_autoptr (GError) error = NULL;
   g_autofree char *api_dir = pto_dup_api_dir (&error);
+  g_autofree char *remote = find_remote ();
 
   g_array_set_clear_func (things, thing_clear);
   if (directory == NULL)
@@ -582,6 +690,9 @@ check_all (void)
   check_browser (things);
   check_screen (things);
   check_tls (things);
+  check_remote (things, remote);
+  check_ucx (things);
+  check_mpi (things, remote);
   if (directory != NULL)
     g_rmdir (directory);
   return things;

@@ -12,7 +12,7 @@ from pto_test import DEADLINE, HERE, PROGRAM, PtoTest
 
 NEEDED = ["headers", "C compiler", "cache", "processes", "shared memory"]
 MORE = ["C++ compiler", "process limit", "file limit", "address space", "file size", "membarrier", "clock", "Python", "typelib",
-        "Python override", "NumPy", "JavaScript", "browser", "screen", "TLS"]
+        "Python override", "NumPy", "JavaScript", "browser", "screen", "TLS", "remote workers", "UCX", "MPI"]
 STATES = ("ok", "low", "missing")
 
 
@@ -140,6 +140,8 @@ class Doctor(PtoTest):
         checks = self.check(PATH=path)
         self.assertEqual((checks["JavaScript"]["found"], checks["browser"]["found"]), ("there is no gjs", "none that is known"))
         self.assertIn("apt install gjs", checks["JavaScript"]["advice"])
+        self.assertEqual((checks["MPI"]["state"], checks["MPI"]["found"]), ("missing", "there is no mpirun"))
+        self.assertIn("apt install openmpi-bin", checks["MPI"]["advice"])
 
     def test_python(self):
         """What it says is what is told; the one of Debian is asked where the first has no gi."""
@@ -163,6 +165,59 @@ class Doctor(PtoTest):
             self.script("gjs", text + "\n")
             check = self.check()["JavaScript"]
             self.assertEqual((check["state"], words in check["found"]), (state, True))
+
+    def test_remote(self):
+        """The program, of this version; where the environment says, or on the path."""
+        check = self.check()["remote workers"]
+        self.assertEqual((check["state"], check["found"]), ("ok", os.environ["PTO_REMOTE"]))
+        check = self.check(PTO_REMOTE="/no/pto-remote")["remote workers"]
+        self.assertEqual((check["state"], check["found"]), ("missing", "there is no pto-remote"))
+        self.assertIn("PTO_REMOTE", check["advice"])
+        other = self.script("pto-remote", "echo pto-remote 0.0.7\necho more\n")
+        version = self.passes("--version").split()[1]
+        for where in {"PTO_REMOTE": other}, {"PTO_REMOTE": ""}:
+            check = self.check(**where)["remote workers"]
+            self.assertEqual((check["state"], check["found"]), ("low", f'{other} is not of this version, {version}, but says "pto-remote 0.0.7"'))
+        self.script("pto-remote", "echo Unknown option --version >&2; exit 64\n")
+        self.assertIn('but says "Unknown option --version"', self.check(PTO_REMOTE=other)["remote workers"]["found"])
+
+    def test_ucx(self):
+        """The module, what it needs, and what UCX finds here."""
+        check = self.check(PTO_MODULE_DIR="/no/modules")["UCX"]
+        self.assertEqual((check["state"], check["found"]), ("missing", "there is no /no/modules/pto-ucx.so"))
+        self.assertIn("libpto-1-ucx", check["advice"])
+        os.mkdir(os.path.join(self.directory, "modules"))
+        self.write("modules/pto-ucx.so", "x")
+        check = self.check(PTO_MODULE_DIR=os.path.join(self.directory, "modules"))["UCX"]
+        self.assertEqual((check["state"], "modules/pto-ucx.so" in check["found"]), ("missing", True))
+        modules = os.environ.get("PTO_TEST_MODULE_DIR")
+        if modules is None:
+            self.skipTest("built without UCX")
+        check = self.check(PTO_MODULE_DIR=modules, UCX_TLS="self,tcp")["UCX"]
+        self.assertEqual(check["state"], "ok")
+        self.assertRegex(check["found"], r"^UCX [0-9.]+: (?=.*\bself/memory)(?=.*\btcp/lo\b)(?!.*\bsysv)[\w/, .@-]+$")
+        check = self.check(PTO_MODULE_DIR=modules, UCX_TLS="nothing")["UCX"]
+        self.assertEqual(check["state"], "missing")
+        self.assertRegex(check["found"], "^No such device .*nothing")
+        self.assertIn("UCX_TLS", check["advice"])
+
+    def test_mpi(self):
+        """Which one, and the program of ranks beside pto-remote."""
+        path = os.path.join(self.directory, "bin")
+        remote = self.script("pto-remote", "echo pto-remote 1.0\n")
+        self.script("mpirun", "echo 'mpirun (Open MPI) 9.9.9'\necho\necho Report bugs\n")
+        check = self.check(PTO_REMOTE=remote)["MPI"]
+        self.assertEqual((check["state"], check["found"]), ("missing", "mpirun (Open MPI) 9.9.9, but there is no pto-mpi-rank beside pto-remote"))
+        self.assertIn("libopenmpi-dev", check["advice"])
+        rank = self.script("pto-mpi-rank", "exit 1\n")
+        check = self.check(PTO_REMOTE=remote)["MPI"]
+        self.assertEqual((check["state"], check["found"], check["advice"]), ("ok", f"mpirun (Open MPI) 9.9.9, {rank}", None))
+        self.script("mpirun", "echo HYDRA build details:\n")
+        check = self.check(PTO_REMOTE=remote)["MPI"]
+        self.assertEqual((check["state"], check["found"]), ("low", f"HYDRA build details:, {rank}"))
+        self.script("mpirun", "echo no library >&2; exit 127\n")
+        check = self.check(PTO_REMOTE=remote)["MPI"]
+        self.assertEqual((check["state"], check["found"]), ("missing", f"{path}/mpirun does not say its version: no library"))
 
     def test_typelib(self):
         """The line that it prints is the line that is missing."""

@@ -45,7 +45,7 @@ told = ["pto/pto-costs.c", "pto/pto-state-text.c", "pto/pto-trace.c", "pto/pto-t
 documents = {"page.c", "completion.c", "pto-bench-chart.c"}
 # Of them those that are in English: names and limits, which JSON has as well, a picture's words, what a log shows (to_string).
 english = {
-    "schedules.c": {"-after-", "-last"}, "search.c": {"%s%srandom-%"}, "pto-bench-programs.c": {"bench-%s"},
+    "doctor.c": {"pto-remote %u.%u.%u"}, "schedules.c": {"-after-", "-last"}, "search.c": {"%s%srandom-%"}, "pto-bench-programs.c": {"bench-%s"},
     "example.c": {"PTO_%s"}, "manifest.c": {"examples/scripts/run_example.py", ".py"}, "run.c": {"dump.json"},
     "pto-costs.c": {"the times of %u kernel%s"},
     "pto-trace.c": {"kernel %u", "a free cluster", "an element", "ring", "%s%s%u task%s, %u edge%s, %", " ns on the %s clock", "virtual", "wall"},
@@ -429,7 +429,8 @@ class Chinese(unittest.TestCase):
         code = r"(apt install|export|ulimit|meson) [^，：（）]*|/\S*|\b[A-Z_]+_[A-Z_]+\b|https?:\S*"
         names = {"ok", "Python", "PyGObject", "NumPy", "typelib", "override", "gjs", "JavaScript", "membarrier", "ncurses", "libpto", "pto",
                  "top", "gi", "overrides", "Pto", "py", "PYTHONPATH", "TMPDIR", "Linux", "constant_tsc", "nonstop_tsc", "pidfd_open", "KiB",
-                 "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3", "GnuTLS", "TLS", "tls"}
+                 "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3", "GnuTLS", "TLS", "tls",
+                 "pto-remote", "pto-mpi-rank", "mpirun", "MPI", "Open", "UCX", "self", "tcp", "sysv", "posix", "cma"}
         self.says_the_same("doctor", names=names, drop=code)
 
     def test_what_is_known_is_in_it(self):
