@@ -101,6 +101,17 @@ remote_spawn (const char *const *argv, int in, int out, int errors, int death_si
                                            process, NULL, NULL, NULL, error);
 }
 
+/* Of a session that nobody has said an interpreter for. */
+static PtoCallable *
+refuse_import (PtoCallableKind kind, const char *path, gpointer data, GError **error)
+{
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+               "\"%s\" can not be imported: pto-remote on %s was begun without an interpreter "
+               "(--python, the option python)",
+               path, g_get_host_name ());
+  return NULL;
+}
+
 #ifndef HAVE_GNUTLS
 static int
 refuse_tls (void)
@@ -243,6 +254,7 @@ main (int argc, char **argv)
     return remote_refuse_main (error->message);
   if (options.python != NULL)
     return remote_become_python (&options);
+  pto_worker_set_default_import_func (refuse_import, NULL, NULL);
   if (pto_remote_serve (&error))
     return 0;
   fprintf (stderr, "pto-remote: %s\n", error->message);

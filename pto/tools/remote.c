@@ -23,6 +23,8 @@
 #include <gnutls/x509.h>
 #endif
 
+#define DAYS_MAX 36500
+
 static gint option_days = 365;
 static char **option_parents;
 
@@ -114,6 +116,12 @@ save_key (const char *directory, gnutls_x509_privkey_t key, GError **error)
   return ok;
 }
 
+static const char *
+get_role (gboolean is_parent)
+{
+  return is_parent ? "parent" : "worker";
+}
+
 /* A key, and all that certificates of either kind say. */
 static int
 fill (Identity *identity, const char *role, const char *name)
@@ -169,9 +177,29 @@ read_file (const char *directory, const char *name, gnutls_datum_t *text, GError
   return TRUE;
 }
 
+/* What is over, or was signed by another one, is of no use. */
+static gboolean
+check_certificate (gnutls_x509_crt_t certificate, gnutls_x509_crt_t authority, const char *path,
+                   GError **error)
+{
+  gnutls_datum_t text = { NULL, 0 };
+  unsigned int status = 0;
+
+  if (gnutls_x509_crt_verify (certificate, &authority, 1, 0, &status) == 0 && status == 0)
+    return TRUE;
+  gnutls_certificate_verification_status_print (status, GNUTLS_CRT_X509, &text, 0);
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
+               _ ("%s: %s Who removes its directory gets another"), path,
+               text.data != NULL ? g_strchomp ((char *) text.data) : "");
+  gnutls_free (text.data);
+  return FALSE;
+}
+
 static gboolean
 load_authority (Identity *authority, const char *directory, GError **error)
 {
+  g_autofree char *certificate_path = g_build_filename (directory, "ca.pem", NULL);
+  g_autofree char *key_path = g_build_filename (directory, "key.pem", NULL);
   gnutls_datum_t certificate = { NULL, 0 };
   gnutls_datum_t key = { NULL, 0 };
   gboolean ok = check (gnutls_x509_crt_init (&authority->certificate), directory, error)
@@ -180,9 +208,11 @@ load_authority (Identity *authority, const char *directory, GError **error)
                 && read_file (directory, "key.pem", &key, error)
                 && check (gnutls_x509_crt_import (authority->certificate, &certificate,
                                                   GNUTLS_X509_FMT_PEM),
-                          directory, error)
+                          certificate_path, error)
                 && check (gnutls_x509_privkey_import (authority->key, &key, GNUTLS_X509_FMT_PEM),
-                          directory, error);
+                          key_path, error)
+                && check_certificate (authority->certificate, authority->certificate,
+                                      certificate_path, error);
 
   if (key.data != NULL)
     gnutls_memset (key.data, 0, key.size);
@@ -228,7 +258,7 @@ make_end (const Identity *authority, const char *directory, gboolean is_parent, 
   g_auto (Identity) end = { NULL, NULL };
   guint8 id[64];
   size_t size = sizeof id;
-  int code = fill (&end, is_parent ? "parent" : "worker", name);
+  int code = fill (&end, get_role (is_parent), name);
 
   if (code == 0)
     code = gnutls_x509_crt_set_basic_constraints (end.certificate, 0, -1);
@@ -260,7 +290,38 @@ has_file (const char *directory, const char *name)
   return g_file_test (path, G_FILE_TEST_EXISTS);
 }
 
-/* What is there stays. */
+/* What is there stays, if it is what is wanted. */
+static gboolean
+check_end (const Identity *authority, const char *directory, gboolean is_parent, GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, "cert.pem", NULL);
+  g_auto (Identity) end = { NULL, NULL };
+  gnutls_datum_t text = { NULL, 0 };
+  char role[NAME_MAX_BYTES] = "";
+  size_t size = sizeof role;
+  gboolean ok
+      = check (gnutls_x509_crt_init (&end.certificate), path, error)
+        && read_file (directory, "cert.pem", &text, error)
+        && check (gnutls_x509_crt_import (end.certificate, &text, GNUTLS_X509_FMT_PEM), path, error)
+        && check_certificate (end.certificate, authority->certificate, path, error);
+
+  g_free (text.data);
+  if (!ok)
+    return FALSE;
+  if (gnutls_x509_crt_get_dn_by_oid (end.certificate, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, 0,
+                                     0, role, &size)
+          == 0
+      && strcmp (role, get_role (is_parent)) == 0)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+               is_parent ? _ ("%s is there already, and is not for one who submits: --parent wants "
+                              "another name")
+                         : _ ("%s is there already, and is not for one who listens: a host wants "
+                              "another name"),
+               directory);
+  return FALSE;
+}
+
 static gboolean
 add_end (const Identity *authority, const char *above, gboolean is_parent, const char *name,
          GError **error)
@@ -275,7 +336,8 @@ add_end (const Identity *authority, const char *above, gboolean is_parent, const
                    name);
       return FALSE;
     }
-  if (!has_file (directory, "cert.pem") && !make_end (authority, directory, is_parent, name, error))
+  if (!(has_file (directory, "cert.pem") ? check_end (authority, directory, is_parent, error)
+                                         : make_end (authority, directory, is_parent, name, error)))
     return FALSE;
   tool_print_row (is_parent ? _ ("parent") : _ ("worker"), directory);
   return TRUE;
@@ -289,6 +351,15 @@ make_certificates (char **words, GError **error)
   char **parents = option_parents != NULL ? option_parents : usual;
   g_auto (Identity) authority = { NULL, NULL };
 
+  /* It is an end, or the authority. */
+  if (has_file (words[0], "ca.pem"))
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("%s is one of the directories that were made: DIR is the one that they are "
+                      "in"),
+                   words[0]);
+      return FALSE;
+    }
   if (!make_directory (words[0], error) || !make_directory (directory, error)
       || !(has_file (directory, "ca.pem") ? load_authority (&authority, directory, error)
                                           : make_authority (&authority, directory, error)))
@@ -323,10 +394,16 @@ tool_remote (char **words, GError **error)
   if (!tool_parse_options (&tool_remote_command, &rest, error))
     return FALSE;
   if (rest[1] == NULL || strcmp (rest[1], "certificates") != 0 || rest[2] == NULL
-      || rest[2][0] == '\0' || option_days < 1)
+      || rest[2][0] == '\0')
     {
       g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                    _ ("what for? pto remote certificates DIR HOST (see pto help remote)"));
+      return FALSE;
+    }
+  if (option_days < 1 || option_days > DAYS_MAX)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("--days=%d: a number from 1 to %d is wanted"), option_days, DAYS_MAX);
       return FALSE;
     }
   return make_certificates (rest + 2, error);

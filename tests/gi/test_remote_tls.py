@@ -298,6 +298,25 @@ class Listening(unittest.TestCase):
     def test_causes(self):
         self.assert_causes(f"unix:{self.directory}/socket")
 
+    def test_no_interpreter(self):
+        path = os.path.join(self.directory, "socket")
+        process = subprocess.Popen([REMOTE, "--listen", f"unix:{path}"], stdout=subprocess.PIPE)
+        self.addCleanup(process.wait, SECONDS)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.terminate)
+        process.stdout.readline()
+        for address in f"unix:{path}", "local:":
+            with self.assertRaisesRegex(GLib.Error, '"remote_steps:which" can not be imported: pto-remote on .* was begun without an interpreter \\(--python, '):
+                self.run_one(address)
+
+    def test_serialized(self):
+        """Its interpreter is that of who listens, and who connects names none."""
+        listener = self.listen(f"unix:{self.directory}/socket", "--serialized-python")
+        number = 7
+        self.assertEqual(self.run_one(listener.address, lambda orch, args, config: args[0].__setitem__(0, number), serialized_python=True), 7)
+        with Pto.Worker(level=4) as host, self.assertRaisesRegex(GLib.Error, "the option roots is not for unix:"):
+            host.add_remote_worker(listener.address, roots=root)
+
     def test_another_service(self):
         """That speaks first, or not at all."""
         path = os.path.join(self.directory, "socket")
@@ -345,7 +364,7 @@ def has_tls():
 class Tls(Listening):
     """All of these with one listener, which outlives whoever is refused."""
 
-    test_fuzz = test_unix = test_stale = test_strange_user = test_sessions = test_words = test_usage = test_options = test_interpreter = test_another_service = None
+    test_fuzz = test_unix = test_stale = test_strange_user = test_sessions = test_words = test_usage = test_options = test_interpreter = test_another_service = test_no_interpreter = test_serialized = None
 
     @classmethod
     def setUpClass(cls):
@@ -442,6 +461,29 @@ class Tls(Listening):
         for name in "..", "a/b", "authority", "x" * 65:
             done = subprocess.run([PROGRAM, "remote", "certificates", self.cluster, name], capture_output=True, timeout=SECONDS)
             self.assertEqual(done.returncode, 2, name)
+
+    def test_not_kept(self):
+        """What is there and is of no use is not told as if it were."""
+        cluster = os.path.join(self.directory, "cluster")
+
+        def make(*words):
+            done = subprocess.run([PROGRAM, "remote", "certificates", *words], capture_output=True, text=True, timeout=SECONDS,
+                                  env=dict(os.environ, LC_ALL="C.UTF-8"))
+            return done.returncode, done.stderr
+        self.assertEqual(make(cluster, "one"), (0, ""))
+        self.assertEqual(make(cluster, "parent")[0], 2)
+        self.assertIn("/parent is there already, and is not for one who listens", make(cluster, "parent")[1])
+        self.assertIn("/one is there already, and is not for one who submits", make(cluster, "--parent=one")[1])
+        for name in "authority", "one":
+            self.assertIn(f"{cluster}/{name} is one of the directories that were made", make(f"{cluster}/{name}", "two")[1])
+        for days in 0, -1, 36501:
+            self.assertEqual(make(cluster, f"--days={days}", "two"), (2, f"pto: --days={days}: a number from 1 to 36500 is wanted\n"))
+        shutil.copy(os.path.join(self.sign("/OU=worker/CN=one", "serverAuth", days=-1, authority=f"{cluster}/authority"), "cert.pem"), f"{cluster}/one")
+        self.assertRegex(make(cluster, "one")[1], rf"^pto: {cluster}/one/cert.pem: .*expired.* Who removes its directory gets another\n$")
+        shutil.copy(self.of("localhost/cert.pem"), f"{cluster}/one")
+        self.assertRegex(make(cluster, "one")[1], rf"^pto: {cluster}/one/cert.pem: The certificate is NOT trusted\. .*issuer is unknown")
+        open(f"{cluster}/authority/key.pem", "w").close()
+        self.assertIn(f"{cluster}/authority/key.pem: ", make(cluster, "two")[1])
 
     def test_task(self):
         listener = self.begin()

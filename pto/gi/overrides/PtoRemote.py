@@ -25,7 +25,7 @@ _roots: list[str] | None = None  # directories that functions may come from; Non
 
 def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_=None, serialized=False):
     roots = _checks.paths([roots] if isinstance(roots, (str, os.PathLike)) else roots or (), "roots")
-    if python is None and (roots or serialized):
+    if python is None and (roots or serialized) and not address.startswith(("unix:", "tls:")):  # who listens has chosen it
         python = sys.executable if address == "local:" else "python3"
     values = {"devices": GLib.Variant("u", devices), "sub-workers": GLib.Variant("u", sub_workers)}
     if address == "local:":  # of other machines their directories
