@@ -27,6 +27,8 @@
 #define ANSWER_S 5
 #define END_S 30
 #define ASK_STATUS "status\n"
+#define TLS_SCHEME "tls://"
+#define CERTIFICATES "--certificates="
 
 static gboolean option_json;
 
@@ -302,6 +304,68 @@ take_report (const ClusterPaths *paths, const char *report, GError **error)
   return FALSE;
 }
 
+/* [cluster]: certificates; NULL: nobody wants any. */
+static char *
+dup_submitter (const ClusterPaths *paths)
+{
+  g_autoptr (GKeyFile) keys = g_key_file_new ();
+  g_autofree char *directory = g_path_get_dirname (paths->real);
+  g_autofree char *path = NULL;
+
+  if (g_key_file_load_from_file (keys, paths->real, G_KEY_FILE_NONE, NULL))
+    path = g_key_file_get_string (keys, "cluster", "certificates", NULL);
+  return path != NULL ? g_canonicalize_filename (g_strstrip (path), directory) : NULL;
+}
+
+/* Of one that listens with TLS: where this machine sees its certificates, they are looked at. */
+static gboolean
+check_place (PtoClusterFile *cluster, guint place, const char *submitter, GError **error)
+{
+  g_autofree char *address = pto_cluster_file_dup_address (cluster, place);
+  g_auto (GStrv) command = pto_cluster_file_dup_command (cluster, place);
+  g_autoptr (GSocketConnectable) where
+      = g_str_has_prefix (address, TLS_SCHEME)
+            ? g_network_address_parse (address + strlen (TLS_SCHEME), 0, NULL)
+            : NULL;
+
+  for (guint i = 0; where != NULL && command != NULL && command[i] != NULL; i++)
+    {
+      const char *directory = command[i] + strlen (CERTIFICATES);
+      g_autofree char *path = NULL;
+
+      if (!g_str_has_prefix (command[i], CERTIFICATES))
+        continue;
+      path = g_build_filename (directory, "cert.pem", NULL);
+      return !g_file_test (path, G_FILE_TEST_EXISTS)
+             || remote_check_certificates (
+                 directory, submitter, g_network_address_get_hostname (G_NETWORK_ADDRESS (where)),
+                 error);
+    }
+  return TRUE;
+}
+
+/* Nobody would get in, though all listen. */
+static gboolean
+check_certificates (PtoClusterFile *cluster, const ClusterPaths *paths, GError **error)
+{
+  g_autofree char *submitter = dup_submitter (paths);
+  gboolean ok = submitter == NULL || remote_check_certificates (submitter, submitter, NULL, error);
+
+  for (guint i = 0; ok && submitter != NULL && i < pto_cluster_file_get_n_places (cluster); i++)
+    {
+      ok = check_place (cluster, i, submitter, error);
+      if (!ok)
+        {
+          g_autofree char *name = pto_cluster_file_dup_name (cluster, i);
+
+          g_prefix_error (error, "%s: ", name);
+        }
+    }
+  if (!ok)
+    g_prefix_error (error, "%s: ", paths->file);
+  return ok;
+}
+
 /* All of them, or none. */
 static gboolean
 up (const ClusterPaths *paths, GError **error)
@@ -312,7 +376,8 @@ up (const ClusterPaths *paths, GError **error)
   GPid process;
   int fd;
 
-  if (cluster == NULL || !begin_keeper (paths, &process, &fd, error))
+  if (cluster == NULL || !check_certificates (cluster, paths, error)
+      || !begin_keeper (paths, &process, &fd, error))
     return FALSE;
   ok = read_report (fd, report);
   /* Who comes up and finds that nobody waits undoes what it has begun. */
@@ -453,14 +518,27 @@ tool_cluster (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
   g_auto (ClusterPaths) paths = { NULL };
+  const Action *action = NULL;
 
   if (!tool_parse_options (&tool_cluster_command, &rest, error))
     return FALSE;
-  for (guint i = 0; g_strv_length (rest) == 3 && i < G_N_ELEMENTS (actions); i++)
+  for (guint i = 0; rest[1] != NULL && i < G_N_ELEMENTS (actions); i++)
     if (strcmp (rest[1], actions[i].name) == 0)
-      return cluster_paths_init (&paths, rest[2], error) && actions[i].run (&paths, error);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("what is to be done? pto cluster up FILE (see pto help cluster)"));
+      action = &actions[i];
+  if (action != NULL && rest[2] != NULL && rest[3] == NULL)
+    return cluster_paths_init (&paths, rest[2], error) && action->run (&paths, error);
+  if (rest[1] == NULL)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("what is to be done? pto cluster up FILE (see pto help cluster)"));
+  else if (action == NULL)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("\"%s\" can not be done: there are up, status and down"), rest[1]);
+  else if (rest[2] == NULL)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("which cluster? pto cluster %s FILE"),
+                 rest[1]);
+  else
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("one file at a time, not \"%s\" too"),
+                 rest[3]);
   return FALSE;
 }
 

@@ -60,6 +60,11 @@ void cluster_release_lock (const ClusterPaths *paths, int lock);
 /* To write to its end; -1. */
 int cluster_open_log (const ClusterPaths *paths, GError **error);
 
+/* remote.c: would who has that directory of certificates get in, of the authority of submitter,
+ * which is another one? host: to whom one connects; NULL: it is the one who submits. */
+gboolean remote_check_certificates (const char *directory, const char *submitter, const char *host,
+                                    GError **error);
+
 /* The process that keeps it, until it ends: the program's exit status. Reports as above. */
 gboolean cluster_keep (const ClusterPaths *paths, GError **error);
 

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "tool.h"
+#include "cluster.h"
 
 #include "../pto-save-private.h"
 
@@ -177,15 +177,38 @@ read_file (const char *directory, const char *name, gnutls_datum_t *text, GError
   return TRUE;
 }
 
+static gboolean
+load_certificate (gnutls_x509_crt_t *certificate, const char *directory, const char *name,
+                  GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  gnutls_datum_t text = { NULL, 0 };
+  gboolean ok
+      = check (gnutls_x509_crt_init (certificate), path, error)
+        && read_file (directory, name, &text, error)
+        && check (gnutls_x509_crt_import (*certificate, &text, GNUTLS_X509_FMT_PEM), path, error);
+
+  g_free (text.data);
+  return ok;
+}
+
+/* As of now. status: what is wrong. */
+static gboolean
+is_of (gnutls_x509_crt_t certificate, gnutls_x509_crt_t authority, unsigned int *status)
+{
+  *status = 0;
+  return gnutls_x509_crt_verify (certificate, &authority, 1, 0, status) == 0 && *status == 0;
+}
+
 /* What is over, or was signed by another one, is of no use. */
 static gboolean
 check_certificate (gnutls_x509_crt_t certificate, gnutls_x509_crt_t authority, const char *path,
                    GError **error)
 {
   gnutls_datum_t text = { NULL, 0 };
-  unsigned int status = 0;
+  unsigned int status;
 
-  if (gnutls_x509_crt_verify (certificate, &authority, 1, 0, &status) == 0 && status == 0)
+  if (is_of (certificate, authority, &status))
     return TRUE;
   gnutls_certificate_verification_status_print (status, GNUTLS_CRT_X509, &text, 0);
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
@@ -200,15 +223,10 @@ load_authority (Identity *authority, const char *directory, GError **error)
 {
   g_autofree char *certificate_path = g_build_filename (directory, "ca.pem", NULL);
   g_autofree char *key_path = g_build_filename (directory, "key.pem", NULL);
-  gnutls_datum_t certificate = { NULL, 0 };
   gnutls_datum_t key = { NULL, 0 };
-  gboolean ok = check (gnutls_x509_crt_init (&authority->certificate), directory, error)
+  gboolean ok = load_certificate (&authority->certificate, directory, "ca.pem", error)
                 && check (gnutls_x509_privkey_init (&authority->key), directory, error)
-                && read_file (directory, "ca.pem", &certificate, error)
                 && read_file (directory, "key.pem", &key, error)
-                && check (gnutls_x509_crt_import (authority->certificate, &certificate,
-                                                  GNUTLS_X509_FMT_PEM),
-                          certificate_path, error)
                 && check (gnutls_x509_privkey_import (authority->key, &key, GNUTLS_X509_FMT_PEM),
                           key_path, error)
                 && check_certificate (authority->certificate, authority->certificate,
@@ -216,7 +234,6 @@ load_authority (Identity *authority, const char *directory, GError **error)
 
   if (key.data != NULL)
     gnutls_memset (key.data, 0, key.size);
-  g_free (certificate.data);
   g_free (key.data);
   return ok;
 }
@@ -290,28 +307,29 @@ has_file (const char *directory, const char *name)
   return g_file_test (path, G_FILE_TEST_EXISTS);
 }
 
+static gboolean
+is_role (gnutls_x509_crt_t certificate, gboolean is_parent)
+{
+  char role[NAME_MAX_BYTES] = "";
+  size_t size = sizeof role;
+
+  return gnutls_x509_crt_get_dn_by_oid (certificate, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, 0, 0,
+                                        role, &size)
+             == 0
+         && strcmp (role, get_role (is_parent)) == 0;
+}
+
 /* What is there stays, if it is what is wanted. */
 static gboolean
 check_end (const Identity *authority, const char *directory, gboolean is_parent, GError **error)
 {
   g_autofree char *path = g_build_filename (directory, "cert.pem", NULL);
   g_auto (Identity) end = { NULL, NULL };
-  gnutls_datum_t text = { NULL, 0 };
-  char role[NAME_MAX_BYTES] = "";
-  size_t size = sizeof role;
-  gboolean ok
-      = check (gnutls_x509_crt_init (&end.certificate), path, error)
-        && read_file (directory, "cert.pem", &text, error)
-        && check (gnutls_x509_crt_import (end.certificate, &text, GNUTLS_X509_FMT_PEM), path, error)
-        && check_certificate (end.certificate, authority->certificate, path, error);
 
-  g_free (text.data);
-  if (!ok)
+  if (!load_certificate (&end.certificate, directory, "cert.pem", error)
+      || !check_certificate (end.certificate, authority->certificate, path, error))
     return FALSE;
-  if (gnutls_x509_crt_get_dn_by_oid (end.certificate, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, 0,
-                                     0, role, &size)
-          == 0
-      && strcmp (role, get_role (is_parent)) == 0)
+  if (is_role (end.certificate, is_parent))
     return TRUE;
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                is_parent ? _ ("%s is there already, and is not for one who submits: --parent wants "
@@ -373,7 +391,45 @@ make_certificates (char **words, GError **error)
   return TRUE;
 }
 
+/* --- those of a cluster file --- */
+
+gboolean
+remote_check_certificates (const char *directory, const char *submitter, const char *host,
+                           GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, "cert.pem", NULL);
+  g_auto (Identity) authority = { NULL, NULL };
+  g_auto (Identity) end = { NULL, NULL };
+  unsigned int status;
+
+  if (!load_certificate (&authority.certificate, submitter, "ca.pem", error)
+      || !load_certificate (&end.certificate, directory, "cert.pem", error))
+    return FALSE;
+  if (!is_role (end.certificate, host == NULL))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
+                 host == NULL
+                     ? _ ("%s is not for one who submits (pto remote certificates --parent)")
+                     : _ ("%s is not for one who listens (pto remote certificates)"),
+                 path);
+  else if (!is_of (end.certificate, authority.certificate, &status))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
+                 _ ("%s has expired, or is not of the authority of %s/ca.pem"), path, submitter);
+  else if (host != NULL && !gnutls_x509_crt_check_hostname (end.certificate, host))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
+                 _ ("%s is not for the host %s, so that nobody would connect to it"), path, host);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 #else
+
+gboolean
+remote_check_certificates (const char *directory, const char *submitter, const char *host,
+                           GError **error)
+{
+  return TRUE;
+}
 
 static gboolean
 make_certificates (char **words, GError **error)

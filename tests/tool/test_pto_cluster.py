@@ -184,8 +184,9 @@ connect=tls://%h:7000
 
     def test_wrong(self):
         self.fails(2, ["what is to be done? pto cluster up FILE"], "cluster")
-        self.fails(2, ["what is to be done?"], "cluster", "up")
-        self.fails(2, ["what is to be done?"], "cluster", "begin", "c.ini")
+        self.fails(2, ["which cluster? pto cluster up FILE"], "cluster", "up")
+        self.fails(2, ['"begin" can not be done: there are up, status and down'], "cluster", "begin", "c.ini")
+        self.fails(2, ['one file at a time, not "d.ini" too'], "cluster", "status", "c.ini", "d.ini")
         self.fails(3, ["c.ini: there is no such file"], "cluster", "up", "c.ini")
         self.write("c.ini", "[worker a]\nlisten=tls://here:1\ncertificates=none\n")
         self.fails(3, ["c.ini: [worker a]: certificates=", "/none: ca.pem: No such file"], "cluster", "up", "c.ini")
@@ -228,6 +229,22 @@ connect=tls://%h:7000
             self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n[worker c]\nlisten=unix:taken\n")
             self.fails(3, ["c.ini: c: ", "in use"], "cluster", "up", "c.ini")
         self.assert_nothing_left()
+
+    def test_certificates(self):
+        """By which nobody would get in, though all listen."""
+        self.certificates()
+        self.passes("remote", "certificates", "certificates", "localhost")
+        self.passes("remote", "certificates", "others", "127.0.0.1")
+        here = os.path.realpath(self.directory)
+        for submitter, listener, words in (
+                ("certificates/127.0.0.1", "certificates/127.0.0.1", f"c.ini: {here}/certificates/127.0.0.1/cert.pem is not for one who submits"),
+                ("certificates/parent", "certificates/parent", f"c.ini: a: {here}/certificates/parent/cert.pem is not for one who listens"),
+                ("certificates/parent", "others/127.0.0.1",
+                 f"c.ini: a: {here}/others/127.0.0.1/cert.pem has expired, or is not of the authority of {here}/certificates/parent/ca.pem"),
+                ("certificates/parent", "certificates/localhost", f"c.ini: a: {here}/certificates/localhost/cert.pem is not for the host 127.0.0.1")):
+            self.write("c.ini", f"[cluster]\ncertificates={submitter}\n[worker a]\nlisten=tls://127.0.0.1:{free_port()}\ncertificates={listener}\n")
+            self.fails(3, [words], "cluster", "up", "c.ini")
+            self.assert_nothing_left()
 
     def test_elsewhere(self):
         """Who looks where it is not is told where that was."""
