@@ -303,6 +303,10 @@ class Health(unittest.TestCase):
                 self.wait_for_loss(pids["bridge"])
                 if join is not None:
                     error = join()
+                    # Who stood still before it took the task has not begun it: the next one runs it.
+                    if who == "bridge" and not isinstance(error, GLib.Error):
+                        self.assertNotIn(error, (0, far))
+                        continue
                     self.assertIsInstance(error, GLib.Error)
                     self.assertTrue(error.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST), error.message)
                 self.assertNotIn(self.run_on(0), (0, far))
