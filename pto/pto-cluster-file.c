@@ -12,6 +12,7 @@
 #include "pto-error-private.h"
 #include "pto-manifest-private.h"
 #include "pto-remote-address-private.h"
+#include "pto-remote-job-private.h"
 #include "pto-text-private.h"
 #include "pto-worker-private.h"
 
@@ -28,6 +29,7 @@
 #define DEFAULT_GROUP "default"
 #define LAUNCHER_GROUP "launcher "
 #define WORKER_GROUP "worker "
+#define JOB_GROUP "job "
 
 /* Where one or more workers are. */
 typedef struct
@@ -38,6 +40,8 @@ typedef struct
   char **command;    /* what has it listen there; NULL: that is nobody's business here */
   GVariant *options; /* of pto_worker_new_remote() */
   guint n_workers;
+  guint n_ranks; /* of the job whose ranks they are; 0: of none */
+  guint rank;    /* of the first of them */
 } Place;
 
 struct _PtoClusterFile
@@ -57,7 +61,8 @@ struct _PtoClusterFile
  * listen, and what they have.
  *
  * [method@Pto.Worker.add_cluster] puts all of them below a worker; `pto cluster up` has those
- * listen that are to. What may stand in such a file is in the chapter "Other machines".
+ * listen that are to. Some may be the ranks of one job of MPI. What may stand in such a file is in
+ * the chapter "Other machines".
  *
  * Source: seed 001 section 2. Thread safety: any thread. A fork keeps it usable in the child.
  *
@@ -247,6 +252,19 @@ check_launcher (PtoClusterFile *self, const char *group, GError **error)
 
 /* --- workers --- */
 
+/* Or ranks of a job. */
+static gboolean
+names_workers (const char *group)
+{
+  return g_str_has_prefix (group, WORKER_GROUP) || g_str_has_prefix (group, JOB_GROUP);
+}
+
+static const char *
+get_name (const char *group)
+{
+  return strchr (group, ' ') + 1;
+}
+
 /* How a worker comes to be there. */
 typedef enum
 {
@@ -308,7 +326,8 @@ refuse_key (PtoClusterFile *self, const char *group, const char *key, Way way, G
   g_autofree char *known = NULL;
 
   if (find_worker_key (key) >= 0 && way == WAY_DEFAULT)
-    return refuse (self, group, error, _ ("%s: each [worker NAME] says that itself"), key);
+    return refuse (self, group, error, _ ("%s: each [worker NAME] and [job NAME] says that itself"),
+                   key);
   if (find_worker_key (key) >= 0 && way == WAY_CONNECT)
     return refuse (self, group, error,
                    _ ("%s is not for a worker with the key connect: whoever listens there has "
@@ -654,12 +673,11 @@ add_place (PtoClusterFile *self, const char *group, const char *host, GError **e
   g_autofree char *platform = dup_value (self, group, "platform");
   g_autofree char *fabric = dup_value (self, group, "trusted-fabric");
   g_autoptr (PtoWorker) worker = NULL;
-  const char *name = group + strlen (WORKER_GROUP);
   Place *place = g_new0 (Place, 1);
   guint n_devices, n_subs;
 
   g_ptr_array_add (self->places, place);
-  place->name = g_strjoin ("/", name, host, NULL);
+  place->name = g_strjoin ("/", get_name (group), host, NULL);
   place->group = g_strdup (group);
   if (!get_number (self, group, "workers", 1, 1, PTO_MAX_CHILDREN, &place->n_workers, error)
       || !get_number (self, group, "devices", 0, 0, PTO_MAX_CHILDREN, &n_devices, error)
@@ -689,20 +707,49 @@ check_host (PtoClusterFile *self, const char *group, char **hosts, guint i, GErr
   return TRUE;
 }
 
+/* Those from there on are the ranks of one job, in their order. */
+static gboolean
+make_job (PtoClusterFile *self, guint first, GError **error)
+{
+  guint n = 0;
+
+  for (guint i = first; i < self->places->len; i++)
+    {
+      Place *place = g_ptr_array_index (self->places, i);
+      GError *local = NULL;
+
+      if (!pto_remote_job_check (place->address, &local))
+        return refuse_for (self, place->group, local, error);
+      place->rank = n;
+      n += place->n_workers;
+    }
+  for (guint i = first; i < self->places->len; i++)
+    ((Place *) g_ptr_array_index (self->places, i))->n_ranks = n;
+  return TRUE;
+}
+
 static gboolean
 add_places (PtoClusterFile *self, const char *group, GError **error)
 {
-  const char *name = group + strlen (WORKER_GROUP);
+  const char *name = get_name (group);
+  gboolean is_job = g_str_has_prefix (group, JOB_GROUP);
+  g_autofree char *other = g_strconcat (is_job ? WORKER_GROUP : JOB_GROUP, name, NULL);
   g_auto (GStrv) hosts = dup_list (self, group, "hosts");
+  guint first = self->places->len;
 
   if (name[0] == '\0' || strpbrk (name, " \t/") != NULL)
-    return refuse (self, group, error, _ ("a worker has a name, without blanks and slashes"));
-  if (hosts == NULL)
-    return add_place (self, group, NULL, error);
-  for (guint i = 0; hosts[i] != NULL; i++)
+    return refuse (self, group, error,
+                   is_job ? _ ("a job has a name, without blanks and slashes")
+                          : _ ("a worker has a name, without blanks and slashes"));
+  if (g_key_file_has_group (self->manifest.keys, other))
+    return refuse (self, group, error, _ ("there is [%s], too: they have to have different names"),
+                   other);
+  if (hosts == NULL && !add_place (self, group, NULL, error))
+    return FALSE;
+  for (guint i = 0; hosts != NULL && hosts[i] != NULL; i++)
     if (!check_host (self, group, hosts, i, error) || !add_place (self, group, hosts[i], error))
       return FALSE;
-  return TRUE;
+  return !is_job || make_job (self, first, error);
 }
 
 /* Two that listen at one address are one too many. */
@@ -722,7 +769,7 @@ check_addresses (PtoClusterFile *self, GError **error)
   if (self->places->len > 0)
     return TRUE;
   return pto_manifest_fail (&self->manifest, PTO_ERROR_INVALID_ARGS, error,
-                            _ ("it names no worker: [worker NAME]"));
+                            _ ("it names no worker: [worker NAME] or [job NAME]"));
 }
 
 /* Before workers are made of some: those may use any other. */
@@ -739,10 +786,11 @@ check_group (PtoClusterFile *self, const char *group, GError **error)
     return check_worker_keys (self, group, WAY_DEFAULT, error);
   if (g_str_has_prefix (group, LAUNCHER_GROUP))
     return check_launcher (self, group, error);
-  return g_str_has_prefix (group, WORKER_GROUP)
-         || pto_manifest_fail (
-             &self->manifest, PTO_ERROR_INVALID_ARGS, error,
-             _ ("unknown group [%s] (known: cluster, default, launcher NAME, worker NAME)"), group);
+  return names_workers (group)
+         || pto_manifest_fail (&self->manifest, PTO_ERROR_INVALID_ARGS, error,
+                               _ ("unknown group [%s] (known: cluster, default, launcher NAME, "
+                                  "worker NAME, job NAME)"),
+                               group);
 }
 
 static gboolean
@@ -760,7 +808,7 @@ load (PtoClusterFile *self, GError **error)
                    error))
     return FALSE;
   for (guint i = 0; groups[i] != NULL; i++)
-    if (g_str_has_prefix (groups[i], WORKER_GROUP) && !add_places (self, groups[i], error))
+    if (names_workers (groups[i]) && !add_places (self, groups[i], error))
       return FALSE;
   return check_addresses (self, error);
 }
@@ -790,7 +838,9 @@ count_workers (PtoClusterFile *self)
  * or `connect` (neither: each program launches it), `certificates` and `allow` of who listens,
  * `program`, `python`, `roots`, `devices`, `sub-workers`, `platform`, `trusted-fabric`, `workers`
  * (how many of them, for each program) and parameters. `%h` in addresses and `certificates` is the
- * host. What `[default]` says holds for all workers that do not say it themselves.
+ * host. `[job NAME]` has the same keys, and all its workers are the ranks of one job of MPI
+ * ([method@Pto.Worker.add_remote_job]). What `[default]` says holds for all workers that do not say
+ * it themselves.
  *
  * Fails with %PTO_ERROR_NOT_FOUND or %PTO_ERROR_SYSTEM if it can not be read, and with
  * %PTO_ERROR_INVALID_ARGS for what [method@Pto.Worker.add_remote_worker] would refuse, unknown keys
@@ -837,7 +887,8 @@ pto_cluster_file_get_deadline (PtoClusterFile *self)
  * pto_cluster_file_get_n_places:
  * @self: a cluster file
  *
- * Tells at how many places its workers are: one for each host of each `[worker NAME]`.
+ * Tells at how many places its workers are: one for each host of each `[worker NAME]` and `[job
+ * NAME]`.
  *
  * Thread safety: any thread.
  *
@@ -927,6 +978,52 @@ pto_cluster_file_dup_command (PtoClusterFile *self, guint place)
 }
 
 /**
+ * pto_cluster_file_get_n_workers:
+ * @self: a cluster file
+ * @place: a number below [method@Pto.ClusterFile.get_n_places]
+ *
+ * Tells how many workers each program has at a place.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: their number; 0: there are not so many places
+ *
+ * Since: 0.1
+ */
+guint
+pto_cluster_file_get_n_workers (PtoClusterFile *self, guint place)
+{
+  const Place *found = get_place (self, place);
+
+  return found != NULL ? found->n_workers : 0;
+}
+
+/**
+ * pto_cluster_file_dup_job:
+ * @self: a cluster file
+ * @place: a number below [method@Pto.ClusterFile.get_n_places]
+ * @rank: (out) (optional): of the first worker there; the others have the next ones
+ *
+ * Tells the ranks of which job the workers at a place are.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full) (nullable): the name of its group; %NULL: they are none, or there are
+ * not so many places
+ *
+ * Since: 0.1
+ */
+char *
+pto_cluster_file_dup_job (PtoClusterFile *self, guint place, guint *rank)
+{
+  const Place *found = get_place (self, place);
+
+  if (rank != NULL)
+    *rank = found != NULL ? found->rank : 0;
+  return found != NULL && found->n_ranks > 0 ? g_strdup (get_name (found->group)) : NULL;
+}
+
+/**
  * pto_cluster_file_to_string:
  * @self: a cluster file
  *
@@ -949,6 +1046,24 @@ pto_cluster_file_to_string (PtoClusterFile *self)
   return g_strdup_printf ("%s: %u worker%s", self->manifest.file, n, n == 1 ? "" : "s");
 }
 
+/* The workers of a place. job: NULL: they are ranks of none. */
+static gboolean
+make_workers (PtoClusterFile *self, const Place *place, PtoRemoteJob *job, GPtrArray *workers,
+              GError **error)
+{
+  for (guint i = 0; i < place->n_workers; i++)
+    {
+      PtoWorker *worker = make_worker (self, place, error);
+
+      if (worker == NULL)
+        return FALSE;
+      g_ptr_array_add (workers, worker);
+      if (job != NULL && !pto_remote_job_add (job, worker->remote, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 /**
  * pto_worker_add_cluster:
  * @worker: a new worker of level 4 or more
@@ -956,7 +1071,8 @@ pto_cluster_file_to_string (PtoClusterFile *self)
  * @error: where to say why not
  *
  * Puts all remote workers of a file below this one, in its order, as
- * [method@Pto.Worker.add_remote_worker] puts one.
+ * [method@Pto.Worker.add_remote_worker] puts one, and [method@Pto.Worker.add_remote_job] those of
+ * a job.
  *
  * Those that listen have to do so when @worker is started (`pto cluster up`); others are launched
  * by that. Nothing is registered on them: [method@Pto.Worker.get_child] gives each of them.
@@ -972,6 +1088,8 @@ gboolean
 pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
 {
   g_autoptr (GPtrArray) children = g_ptr_array_new_with_free_func (g_object_unref);
+  PtoRemoteJob *job = NULL;
+  gboolean ok = TRUE;
   guint n_before, n;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
@@ -987,19 +1105,18 @@ pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
                    file->manifest.file, n, PTO_MAX_CHILDREN, n_before);
       return FALSE;
     }
-  for (guint i = 0; i < file->places->len; i++)
+  for (guint i = 0; ok && i < file->places->len; i++)
     {
       const Place *place = g_ptr_array_index (file->places, i);
 
-      for (guint k = 0; k < place->n_workers; k++)
-        {
-          PtoWorker *child = make_worker (file, place, error);
-
-          if (child == NULL)
-            return FALSE;
-          g_ptr_array_add (children, child);
-        }
+      if (place->rank == 0)
+        g_clear_pointer (&job, pto_remote_job_unref);
+      if (place->n_ranks > 0 && job == NULL)
+        ok = (job = pto_remote_job_new (place->n_ranks, error)) != NULL;
+      ok = ok && make_workers (file, place, job, children, error);
     }
-  return pto_worker_add_remotes (worker, (PtoWorker *const *) children->pdata, children->len,
-                                 error);
+  g_clear_pointer (&job, pto_remote_job_unref);
+  return ok
+         && pto_worker_add_remotes (worker, (PtoWorker *const *) children->pdata, children->len,
+                                    error);
 }

@@ -26,6 +26,10 @@ char *pto_cluster_file_dup_address (PtoClusterFile *self, guint place);
 PTO_AVAILABLE_IN_0_1
 char **pto_cluster_file_dup_command (PtoClusterFile *self, guint place);
 PTO_AVAILABLE_IN_0_1
+guint pto_cluster_file_get_n_workers (PtoClusterFile *self, guint place);
+PTO_AVAILABLE_IN_0_1
+char *pto_cluster_file_dup_job (PtoClusterFile *self, guint place, guint *rank);
+PTO_AVAILABLE_IN_0_1
 char *pto_cluster_file_to_string (PtoClusterFile *self);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error);

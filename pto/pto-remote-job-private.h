@@ -23,8 +23,9 @@ PtoRemoteJob *pto_remote_job_new (guint n_ranks, GError **error);
 PtoRemoteJob *pto_remote_job_ref (PtoRemoteJob *job);
 void pto_remote_job_unref (PtoRemoteJob *job);
 guint pto_remote_job_get_n_ranks (const PtoRemoteJob *job);
-/* The spec of the next rank, which has a reference from now on. FALSE: where it is, mpirun could
- * begin nothing. */
+/* FALSE: where it is, mpirun could begin nothing. */
+gboolean pto_remote_job_check (const char *address, GError **error);
+/* The spec of the next rank, which has a reference from now on. FALSE: as of check(). */
 gboolean pto_remote_job_add (PtoRemoteJob *job, PtoRemoteSpec *spec, GError **error);
 
 /* A name for a new life of the rank's worker to listen at; what knew an old one is broken. */

@@ -109,16 +109,22 @@ pto_remote_job_get_n_ranks (const PtoRemoteJob *job)
 }
 
 gboolean
+pto_remote_job_check (const char *address, GError **error)
+{
+  if (!g_str_has_prefix (address, "tls:"))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("%s is no rank of a job: mpirun begins nothing where pto-remote listens; "
+                  "write local:, ssh://host, srun://host or mpirun://host"),
+               address);
+  return FALSE;
+}
+
+gboolean
 pto_remote_job_add (PtoRemoteJob *job, PtoRemoteSpec *spec, GError **error)
 {
-  if (g_str_has_prefix (spec->address, "tls:"))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%s is no rank of a job: mpirun begins nothing where pto-remote listens; "
-                      "write local:, ssh://host, srun://host or mpirun://host"),
-                   spec->address);
-      return FALSE;
-    }
+  if (!pto_remote_job_check (spec->address, error))
+    return FALSE;
   spec->job = pto_remote_job_ref (job);
   spec->unref_job = pto_remote_job_unref;
   spec->rank = job->specs->len;

@@ -79,7 +79,10 @@ typedef struct
   Keeper *keeper;
   char *name;
   char *address;
-  char **command; /* NULL: it has no process of this one */
+  char **command;  /* NULL: it has no process of this one */
+  guint n_workers; /* of each program */
+  char *job;       /* NULL: they are ranks of none */
+  guint rank;      /* of the first of them */
   State state;
   guint generation;
   GPid process; /* of the launcher; 0: none */
@@ -137,10 +140,11 @@ append_member (GString *text, const Member *member)
 {
   g_string_append_printf (text,
                           "%s\t%s\t%u\t%s\t%" G_GUINT64_FORMAT "\t%" G_GUINT64_FORMAT
-                          "\t%" G_GUINT64_FORMAT "\t%s\n",
+                          "\t%" G_GUINT64_FORMAT "\t%s\t%u\t%s\t%u\n",
                           member->name, state_names[member->state], member->generation,
                           member->host != NULL ? member->host : "", member->there, member->sessions,
-                          member->begun, member->address);
+                          member->begun, member->address, member->n_workers,
+                          member->job != NULL ? member->job : "", member->rank);
 }
 
 /* --- it comes up --- */
@@ -634,6 +638,7 @@ member_free (gpointer data)
 
   g_free (member->name);
   g_free (member->address);
+  g_free (member->job);
   g_strfreev (member->command);
   g_free (member->host);
   g_free (member->last_words);
@@ -651,6 +656,8 @@ add_member (Keeper *keeper, PtoClusterFile *file, guint place)
   member->name = pto_cluster_file_dup_name (file, place);
   member->address = pto_cluster_file_dup_address (file, place);
   member->command = pto_cluster_file_dup_command (file, place);
+  member->n_workers = pto_cluster_file_get_n_workers (file, place);
+  member->job = pto_cluster_file_dup_job (file, place, &member->rank);
   if (member->command != NULL)
     member->state = STATE_JOINING;
   else

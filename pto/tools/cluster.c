@@ -65,6 +65,22 @@ is_good (char **fields)
 }
 
 static void
+append_ranks (GString *text, char **fields)
+{
+  guint64 n = g_ascii_strtoull (fields[CLUSTER_FIELD_WORKERS], NULL, 10);
+  guint64 first = g_ascii_strtoull (fields[CLUSTER_FIELD_RANK], NULL, 10);
+
+  if (fields[CLUSTER_FIELD_JOB][0] == '\0')
+    return;
+  if (n > 1)
+    g_string_append_printf (text, _ ("  ranks %" PRIu64 " to %" PRIu64 " of the job %s"), first,
+                            first + n - 1, fields[CLUSTER_FIELD_JOB]);
+  else
+    g_string_append_printf (text, _ ("  rank %" PRIu64 " of the job %s"), first,
+                            fields[CLUSTER_FIELD_JOB]);
+}
+
+static void
 print_place (char **fields)
 {
   g_autofree char *state = terminal_pad (translate_state (fields[CLUSTER_FIELD_STATE]), 9);
@@ -73,6 +89,7 @@ print_place (char **fields)
   guint64 generation = g_ascii_strtoull (fields[CLUSTER_FIELD_GENERATION], NULL, 10);
 
   g_string_append_printf (text, "  %s", fields[CLUSTER_FIELD_ADDRESS]);
+  append_ranks (text, fields);
   if (strcmp (fields[CLUSTER_FIELD_PROCESS], "0") != 0)
     g_string_append_printf (text, _ ("  process %s on %s"), fields[CLUSTER_FIELD_PROCESS],
                             fields[CLUSTER_FIELD_HOST]);
@@ -103,6 +120,9 @@ add_place (JsonBuilder *json, char **fields)
     { CLUSTER_FIELD_SESSIONS, "sessions", TRUE },
     { CLUSTER_FIELD_BEGUN, "begun", TRUE },
     { CLUSTER_FIELD_ADDRESS, "address", FALSE },
+    { CLUSTER_FIELD_WORKERS, "workers", TRUE },
+    { CLUSTER_FIELD_JOB, "job", FALSE },
+    { CLUSTER_FIELD_RANK, "rank", TRUE },
   };
 
   json_builder_begin_object (json);
@@ -110,6 +130,9 @@ add_place (JsonBuilder *json, char **fields)
     {
       const char *value = fields[members[i].field];
 
+      /* It is of ranks of a job only. */
+      if (members[i].field >= CLUSTER_FIELD_JOB && fields[CLUSTER_FIELD_JOB][0] == '\0')
+        continue;
       json_builder_set_member_name (json, members[i].name);
       if (members[i].is_number)
         json_builder_add_int_value (json, (gint64) g_ascii_strtoull (value, NULL, 10));

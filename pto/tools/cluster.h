@@ -27,6 +27,9 @@ typedef enum
   CLUSTER_FIELD_SESSIONS, /* there now, and so far */
   CLUSTER_FIELD_BEGUN,
   CLUSTER_FIELD_ADDRESS,
+  CLUSTER_FIELD_WORKERS, /* that each program has there */
+  CLUSTER_FIELD_JOB,     /* that they are ranks of; empty: of none */
+  CLUSTER_FIELD_RANK,    /* of the first of them */
   CLUSTER_N_FIELDS
 } ClusterField;
 

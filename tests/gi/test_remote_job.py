@@ -442,6 +442,10 @@ class RemoteJob(unittest.TestCase):
         """A sum by workers that are launched so, and mpirun is told their hosts."""
         host = Pto.Worker(level=4)
         host.add_remote_job(addresses, roots=root, python=sys.executable, program=os.environ["PTO_REMOTE"], **options)
+        return self.add_up(host)
+
+    def add_up(self, host):
+        """By the first two workers, which are a job."""
         fill, copy = host.register(remote_steps.fill), host.register(remote_steps.copy)
         out = Pto.Buffer.array(2, "i4")
 
@@ -456,6 +460,22 @@ class RemoteJob(unittest.TestCase):
         host.run(graph, out)
         host.close()
         return out.tolist()
+
+    def test_a_cluster_file(self):
+        """Its job is one, beside workers that are none; and of two that are not together nothing is added up."""
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "c.ini")
+            for text, wrong in ("[job fit]\nworkers=2\n[worker alone]\n", None), ("[job fit]\n[job other]\n", "one at each rank of one job"):
+                with open(file, "w", encoding="ascii") as out:
+                    out.write(f"[default]\nroots={root}\npython={sys.executable}\n" + text)
+                host = Pto.Worker(level=4)
+                host.add_cluster(file)
+                if wrong is None:
+                    self.assertEqual(self.add_up(host), [3, 3])
+                    continue
+                with self.assertRaisesRegex(GLib.Error, wrong):
+                    self.add_up(host)
+                host.close()
 
     def test_launched_by_others(self):
         self.assertEqual(self.launch(["local:", "mpirun://localhost"]), [3, 3])

@@ -206,16 +206,24 @@ typedef struct
 } Wrong;
 
 static const Wrong wrongs[] = {
-  { "", "it names no worker: [worker NAME]" },
-  { "[cluster]\n", "it names no worker: [worker NAME]" },
+  { "", "it names no worker: [worker NAME] or [job NAME]" },
+  { "[cluster]\n", "it names no worker: [worker NAME] or [job NAME]" },
   { "[worker a]\nx\n", "Key file contains line ..." },
   { "[worker a]\ndevices=1\ndevices=2\n",
     "line 3: the key \"devices\" is there twice in [worker a]" },
   { "[worker a]\n[worker a]\n", "line 2: the group [worker a] is there twice" },
   { "[workers]\n",
-    "unknown group [workers] (known: cluster, default, launcher NAME, worker NAME)" },
+    "unknown group [workers] (known: cluster, default, launcher NAME, worker NAME, job NAME)" },
   { "[worker ]\n", "[worker ]: a worker has a name, without blanks and slashes" },
   { "[worker a/b]\n", "[worker a/b]: a worker has a name, without blanks and slashes" },
+  { "[job a b]\n", "[job a b]: a job has a name, without blanks and slashes" },
+  { "[job a]\n[worker a]\n",
+    "[job a]: there is [worker a], too: they have to have different names" },
+  { "[job a]\nranks=2\n", "[job a]: unknown key \"ranks\" (known: hosts, launcher..." },
+  { "[job a]\nworkers=0\n", "[job a]: workers=0: a number from 1 to 256 is wanted" },
+  { "[cluster]\ncertificates=me\n[job a]\nconnect=tls://me:1\n",
+    "[job a]: tls://me:1 is no rank of a job: mpirun begins nothing where pto-remote listens; "
+    "write local:, ssh://host, srun://host or mpirun://host" },
   { "[worker a]\nhosts=\n", "[worker a]: hosts= has no value" },
   { "[worker a]\ndevices=1\\\n", "[worker a]: Key file contains key ..." },
   /* Keys. */
@@ -226,7 +234,8 @@ static const Wrong wrongs[] = {
   { "[cluster]\ntimeout=5\n",
     "[cluster]: unknown key \"timeout\" (known: deadline, certificates)" },
   { "[default]\nhost=one\n", "[default]: unknown key \"host\" (known: hosts, launcher..." },
-  { "[default]\nlisten=unix:x\n", "[default]: listen: each [worker NAME] says that itself" },
+  { "[default]\nlisten=unix:x\n",
+    "[default]: listen: each [worker NAME] and [job NAME] says that itself" },
   { "[launcher l]\nwords=%h\n", "[launcher l]: unknown key \"words\" (known: command, shell)" },
   { "[worker a]\nhosts=one\nallow=me\n",
     "[worker a]: allow is for workers that listen with TLS: listen=tls://%h:7000" },
@@ -409,7 +418,49 @@ test_places (void)
       g_assert_null (pto_cluster_file_dup_name (file, place));
       g_assert_null (pto_cluster_file_dup_address (file, place));
       g_assert_null (pto_cluster_file_dup_command (file, place));
+      g_assert_null (pto_cluster_file_dup_job (file, place, NULL));
+      g_assert_cmpuint (pto_cluster_file_get_n_workers (file, place), ==, 0);
     }
+  remove_dir (dir);
+}
+
+/* All workers of one are ranks of one job, in the order of the file, and no others are. */
+static void
+test_job (void)
+{
+  static const struct
+  {
+    const char *job;
+    guint rank;
+    guint n_workers;
+  } places[] = { { NULL, 0, 2 }, { "fit", 0, 2 }, { "fit", 2, 2 }, { "other", 0, 3 } };
+  g_autoptr (GError) error = NULL;
+  char *dir = make_dir ();
+  g_autoptr (PtoClusterFile) file = read_text (dir,
+                                               "[default]\nworkers=2\n[worker alone]\n"
+                                               "[job fit]\nhosts=one;two\ndevices=1\n"
+                                               "remote-lease=5000\n"
+                                               "[job other]\nlisten=unix:x\nworkers=3\n",
+                                               &error);
+  g_autoptr (PtoWorker) root = pto_worker_new_host (4, 0, 0, NULL, NULL);
+
+  g_assert_no_error (error);
+  g_assert_cmpuint (pto_cluster_file_get_n_places (file), ==, G_N_ELEMENTS (places));
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    {
+      guint rank = 7;
+
+      assert_text (pto_cluster_file_dup_job (file, i, &rank), places[i].job, dir);
+      g_assert_cmpuint (rank, ==, places[i].rank);
+      g_assert_cmpuint (pto_cluster_file_get_n_workers (file, i), ==, places[i].n_workers);
+    }
+  assert_text (pto_cluster_file_dup_name (file, 2), "fit/two", dir);
+  g_assert_true (pto_worker_add_cluster (root, file, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (pto_worker_get_n_workers (root), ==, 9);
+  assert_worker (root, 1, "local:", 0, 0);
+  assert_worker (root, 5, "ssh://two", 1, 0);
+  assert_parameter (pto_worker_get_child (root, 5), "remote-lease", "5000");
   remove_dir (dir);
 }
 
@@ -451,6 +502,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/cluster-file/unreadable", test_unreadable);
   g_test_add_func ("/pto/cluster-file/options", test_options);
   g_test_add_func ("/pto/cluster-file/places", test_places);
+  g_test_add_func ("/pto/cluster-file/job", test_job);
   g_test_add_func ("/pto/cluster-file/all-or-none", test_all_or_none);
   return g_test_run ();
 }

@@ -128,12 +128,19 @@ launcher=own
 [worker there]
 hosts=far
 connect=tls://%h:7000
+[job fit]
+hosts=one;two
+workers=2
+[job alone]
 """)
-        names = ["here", "loop", "far/127.0.0.1", "task/127.0.0.1", "rank/127.0.0.1", "own/here", "there/far"]
-        addresses = [f"unix:{self.directory}/here.socket", *(f"tls://127.0.0.1:{n}" for n in port), "own://here", "tls://far:7000"]
+        names = ["here", "loop", "far/127.0.0.1", "task/127.0.0.1", "rank/127.0.0.1", "own/here", "there/far", "fit/one", "fit/two", "alone"]
+        addresses = [f"unix:{self.directory}/here.socket", *(f"tls://127.0.0.1:{n}" for n in port), "own://here", "tls://far:7000",
+                     "ssh://one", "ssh://two", "local:"]
         said = self.passes("cluster", "up", "c.ini").splitlines()
         self.assertEqual([line.split()[0] for line in said], names + ["log"])
-        self.assertEqual([line.split()[1] for line in said[:-1]], ["ready"] * 5 + ["on-demand", "elsewhere"])
+        self.assertEqual([line.split()[1] for line in said[:-1]], ["ready"] * 5 + ["on-demand", "elsewhere"] + ["on-demand"] * 3)
+        self.assertEqual([line.split("  ")[-1] for line in said[-4:-1]],
+                         ["ranks 0 to 1 of the job fit", "ranks 2 to 3 of the job fit", "rank 0 of the job alone"])
 
         found = self.status()
         self.assertEqual(found["file"], "c.ini")
@@ -147,8 +154,10 @@ connect=tls://%h:7000
                              {"state": "ready", "generation": 1, "host": socket.gethostname(), "sessions": 0, "begun": 0})
             with open(f"/proc/{place['pid']}/cmdline") as text:
                 self.assertIn(f"--listen={place['address']}", text.read().split("\0"))
-        for place, state in zip(found["places"][5:], ("on-demand", "elsewhere")):
+        for place, state in zip(found["places"][5:7], ("on-demand", "elsewhere")):
             self.assertEqual((place["state"], place["generation"], place["pid"]), (state, 0, 0))
+        self.assertEqual([tuple(place.get(name) for name in ("workers", "job", "rank")) for place in found["places"][6:]],
+                         [(1, None, None), (2, "fit", 0), (2, "fit", 2), (1, "alone", 0)])
         rows = self.passes("cluster", "status", "c.ini").splitlines()
         self.assertRegex(rows[0], f"^  here +ready +unix:{self.directory}/here.socket  process {found['places'][0]['pid']} on ")
         self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.running, "pto-cluster")).st_mode), 0o700)
