@@ -9,12 +9,16 @@
  *
  *   cc data_parallel.c -o data_parallel $(pkg-config --cflags --libs pto-1) -lm
  *   cc -shared -fPIC steps/shard.c -o shard.so $(pkg-config --cflags --libs pto-1)
- *   ./data_parallel gradient ./shard.so [ssh://one ssh://two | cluster.ini]
+ *   ./data_parallel [--job] gradient ./shard.so [ssh://one ssh://two | cluster.ini]
+ *
+ * With --job they are the ranks of one job of MPI: weights and gradients stay at them, MPI adds the
+ * gradients up, and each moves its own weights.
  */
 #include <pto/pto.h>
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define RATE 1e-3f
 
@@ -33,6 +37,9 @@ typedef struct Model
   PtoTensor *g[WORKERS];
   PtoCallableHandle *gradient;
   PtoCallableHandle *move;
+  /* Of a job. */
+  PtoCallableHandle *move_there;
+  PtoCallableHandle *copy;
 } Model;
 
 static float *
@@ -53,7 +60,8 @@ move (PtoTaskArgs *args, gpointer user_data, GError **error)
 
 /* A worker's rows, after the weights of the step before. */
 static gboolean
-submit_gradient (PtoOrchestrator *orchestrator, const Model *model, int worker, GError **error)
+submit_gradient (PtoOrchestrator *orchestrator, const Model *model, PtoTensor *w, PtoTensor *g,
+                 PtoDirection direction, int worker, GError **error)
 {
   const guint64 shape[] = { ROWS / WORKERS, COLUMNS };
   const guint64 offsets[] = { (guint64) worker * shape[0], 0 };
@@ -65,8 +73,8 @@ submit_gradient (PtoOrchestrator *orchestrator, const Model *model, int worker, 
     return FALSE;
   pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
   pto_task_args_add_tensor (args, y, PTO_DIRECTION_INPUT);
-  pto_task_args_add_tensor (args, model->w, PTO_DIRECTION_INPUT);
-  pto_task_args_add_tensor (args, model->g[worker], PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_tensor (args, w, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, g, direction);
   return pto_orchestrator_submit_next_level (orchestrator, model->gradient, args, NULL, worker,
                                              error);
 }
@@ -83,13 +91,75 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
   for (guint step = 0; step < STEPS; step++)
     {
       for (int worker = 0; worker < WORKERS; worker++)
-        if (!submit_gradient (orchestrator, model, worker, error))
+        if (!submit_gradient (orchestrator, model, model->w, model->g[worker],
+                              PTO_DIRECTION_OUTPUT_EXISTING, worker, error))
           return FALSE;
       if (!pto_orchestrator_allreduce (orchestrator, model->g, WORKERS, PTO_REDUCTION_SUM, error)
           || !pto_orchestrator_submit_sub (orchestrator, model->move, both, -1, error))
         return FALSE;
     }
   return TRUE;
+}
+
+static gboolean
+submit_there (PtoOrchestrator *orchestrator, PtoCallableHandle *handle, PtoTensor *from,
+              PtoTensor *to, PtoDirection direction, int worker, GError **error)
+{
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+
+  pto_task_args_add_tensor (args, from, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, to, direction);
+  return pto_orchestrator_submit_next_level (orchestrator, handle, args, NULL, worker, error);
+}
+
+/* One step of the ranks of a job: nothing of it comes here. */
+static gboolean
+submit_step (PtoOrchestrator *orchestrator, const Model *model, PtoTensor *const *w,
+             PtoTensor *const *g, GError **error)
+{
+  for (int worker = 0; worker < WORKERS; worker++)
+    if (!submit_gradient (orchestrator, model, w[worker], g[worker], PTO_DIRECTION_OUTPUT, worker,
+                          error))
+      return FALSE;
+  if (!pto_orchestrator_allreduce (orchestrator, g, WORKERS, PTO_REDUCTION_SUM, error))
+    return FALSE;
+  for (int worker = 0; worker < WORKERS; worker++)
+    if (!submit_there (orchestrator, model->move_there, g[worker], w[worker], PTO_DIRECTION_INOUT,
+                       worker, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+graph_of_job (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer user_data, GError **error)
+{
+  const guint64 columns = COLUMNS;
+  const Model *model = user_data;
+  PtoTensor *w[WORKERS] = { NULL };
+  PtoTensor *g[WORKERS] = { NULL };
+  gboolean ok = TRUE;
+
+  for (int i = 0; ok && i < WORKERS; i++)
+    ok = (w[i] = pto_orchestrator_make_tensor_at (orchestrator, i, PTO_DTYPE_FLOAT32, 1, &columns,
+                                                  error))
+             != NULL
+         && (g[i] = pto_orchestrator_make_tensor_at (orchestrator, i, PTO_DTYPE_FLOAT32, 1,
+                                                     &columns, error))
+                != NULL
+         && submit_there (orchestrator, model->copy, model->w, w[i], PTO_DIRECTION_OUTPUT, i,
+                          error);
+  for (guint step = 0; ok && step < STEPS; step++)
+    ok = submit_step (orchestrator, model, w, g, error);
+  ok = ok
+       && submit_there (orchestrator, model->copy, w[WORKERS - 1], model->w,
+                        PTO_DIRECTION_OUTPUT_EXISTING, WORKERS - 1, error);
+  for (guint i = 0; i < WORKERS; i++)
+    {
+      g_clear_pointer (&w[i], pto_tensor_unref);
+      g_clear_pointer (&g[i], pto_tensor_unref);
+    }
+  return ok;
 }
 
 static PtoTensor *
@@ -138,6 +208,8 @@ free_model (Model *model)
     g_clear_pointer (&model->g[i], pto_tensor_unref);
   g_clear_pointer (&model->gradient, pto_callable_handle_unref);
   g_clear_pointer (&model->move, pto_callable_handle_unref);
+  g_clear_pointer (&model->move_there, pto_callable_handle_unref);
+  g_clear_pointer (&model->copy, pto_callable_handle_unref);
 }
 
 static double
@@ -183,20 +255,37 @@ compare (const Model *model, double *mean_squared)
   return greatest;
 }
 
-static gboolean
-add_remote (PtoWorker *root, const char *address, GError **error)
+static GVariant *
+make_options (void)
 {
   GVariantDict options;
 
   g_variant_dict_init (&options, NULL);
   g_variant_dict_insert (&options, "devices", "u", CHIPS);
   g_variant_dict_insert (&options, "sub-workers", "u", 1);
-  return pto_worker_add_remote_worker (root, address, g_variant_dict_end (&options), error) != NULL;
+  return g_variant_dict_end (&options);
+}
+
+static gboolean
+add_remotes (PtoWorker *root, const char *const *addresses, gboolean is_job, GError **error)
+{
+  g_autofree PtoWorker **ranks = NULL;
+
+  if (is_job)
+    {
+      ranks = pto_worker_add_remote_job (root, addresses, make_options (), error);
+      return ranks != NULL;
+    }
+  for (guint i = 0; i < WORKERS; i++)
+    if (pto_worker_add_remote_worker (root, addresses[i], make_options (), error) == NULL)
+      return FALSE;
+  return TRUE;
 }
 
 /* At two addresses, or where a cluster file says; with what they submit themselves. */
 static gboolean
-add_workers (PtoWorker *root, const char *const *addresses, PtoCallable *on_chip, GError **error)
+add_workers (PtoWorker *root, const char *const *addresses, gboolean is_job, PtoCallable *on_chip,
+             GError **error)
 {
   if (g_str_has_suffix (addresses[0], ".ini"))
     {
@@ -205,7 +294,7 @@ add_workers (PtoWorker *root, const char *const *addresses, PtoCallable *on_chip
       if (file == NULL || !pto_worker_add_cluster (root, file, error))
         return FALSE;
     }
-  else if (!add_remote (root, addresses[0], error) || !add_remote (root, addresses[1], error))
+  else if (!add_remotes (root, addresses, is_job, error))
     return FALSE;
   for (guint i = 0; i < pto_worker_get_n_workers (root); i++)
     {
@@ -240,28 +329,39 @@ make_chip_gradient (const char *directory, GError **error)
   return g_steal_pointer (&made);
 }
 
+/* A function of the library that remote workers load. */
+static PtoCallableHandle *
+register_there (PtoWorker *root, const char *library, const char *name, GError **error)
+{
+  g_autofree char *symbol = g_strdup_printf ("%s:%s", library, name);
+  g_autoptr (PtoCallable) callable
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, symbol, error);
+
+  return callable != NULL ? pto_worker_register (root, callable, NULL, error) : NULL;
+}
+
 static gboolean
-run (Model *model, const char *const *words, gboolean *passed, GError **error)
+run (Model *model, const char *const *words, gboolean is_job, gboolean *passed, GError **error)
 {
   g_autoptr (PtoWorker) root = g_object_new (PTO_TYPE_WORKER, "level", 4, "n-sub-workers", 1, NULL);
-  g_autofree char *symbol = g_strdup_printf ("%s:gradient", words[1]);
-  g_autoptr (PtoCallable) gradient
-      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, symbol, error);
   g_autoptr (PtoCallable) update = pto_sub_function_new ("move", move, NULL, NULL);
-  g_autoptr (PtoCallable) on_chip = gradient != NULL ? make_chip_gradient (words[0], error) : NULL;
+  g_autoptr (PtoCallable) on_chip = make_chip_gradient (words[0], error);
   double mean_squared;
 
-  if (on_chip == NULL || !add_workers (root, words + 2, on_chip, error))
+  if (on_chip == NULL || !add_workers (root, words + 2, is_job, on_chip, error))
     return FALSE;
-  if ((model->gradient = pto_worker_register (root, gradient, NULL, error)) == NULL
+  if ((model->gradient = register_there (root, words[1], "gradient", error)) == NULL
+      || (model->move_there = register_there (root, words[1], "move", error)) == NULL
+      || (model->copy = register_there (root, words[1], "copy", error)) == NULL
       || (model->move = pto_worker_register (root, update, NULL, error)) == NULL
       || !make_tensors (model, error)
-      || !pto_worker_run (root, graph, model, NULL, NULL, NULL, error))
+      || !pto_worker_run (root, is_job ? graph_of_job : graph, model, NULL, NULL, NULL, error))
     return FALSE;
 
   *passed = compare (model, &mean_squared) <= 1e-4;
-  printf ("%d steps on %d remote workers with %d chips each: the mean squared error is %.1e: %s\n",
-          STEPS, WORKERS, CHIPS, mean_squared, *passed ? "PASS" : "FAIL");
+  printf ("%d steps on %d %s with %d chips each: the mean squared error is %.1e: %s\n", STEPS,
+          WORKERS, is_job ? "ranks of a job" : "remote workers", CHIPS, mean_squared,
+          *passed ? "PASS" : "FAIL");
   pto_worker_close (root);
   return TRUE;
 }
@@ -269,14 +369,16 @@ run (Model *model, const char *const *words, gboolean *passed, GError **error)
 int
 main (int argc, char **argv)
 {
-  const char *words[] = { "examples/data-parallel/gradient", "./shard.so", "local:", "local:" };
+  const char *words[]
+      = { "examples/data-parallel/gradient", "./shard.so", "local:", "local:", NULL };
+  gboolean is_job = argc > 1 && strcmp (argv[1], "--job") == 0;
   g_autoptr (GError) error = NULL;
   Model model = { 0 };
   gboolean passed = FALSE;
 
-  for (int i = 1; i < argc && i <= (int) G_N_ELEMENTS (words); i++)
-    words[i - 1] = argv[i];
-  if (!run (&model, words, &passed, &error))
+  for (int i = 1 + is_job, k = 0; i < argc && words[k] != NULL; i++, k++)
+    words[k] = argv[i];
+  if (!run (&model, words, is_job, &passed, &error))
     fprintf (stderr, "data_parallel: %s\n", error->message);
   free_model (&model);
   return passed ? 0 : 1;

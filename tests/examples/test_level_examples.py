@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gi"))
 import tap  # noqa: E402
@@ -42,7 +43,7 @@ class LevelExamples(unittest.TestCase):
     def program(self, name, pattern, *words):
         if "example-" + name not in PROGRAMS:
             self.skipTest(f"{name} was not built: no compiler of its language")
-        return self.passes(pattern, PROGRAMS["example-" + name], *(os.path.join(EXAMPLES, *path) for path in words))
+        return self.passes(pattern, PROGRAMS["example-" + name], *(path[0] if path[0].startswith("--") else os.path.join(EXAMPLES, *path) for path in words))
 
     def test_two_chips_c(self):
         self.program("two-chips", r"two chips and a SUB worker: [\d.]+, expected [\d.]+", ("two-chips", "partial-sum"))
@@ -96,6 +97,24 @@ class LevelExamples(unittest.TestCase):
                 ("Python", lambda: self.script("data-parallel/data_parallel.py", pattern)):
             with self.subTest(language):
                 self.assertLess(float(re.search(r"error is (\S+):", run()).group(1)), 1e-6)
+
+    def test_data_parallel_by_a_job(self):
+        """Gradients are added up by MPI, at two addresses and as a file says."""
+        if not shutil.which("mpirun"):
+            self.skipTest("no mpirun: install openmpi-bin")
+        if not os.path.exists(os.path.join(os.path.dirname(os.environ["PTO_REMOTE"]), "pto-mpi-rank")):
+            self.skipTest("this libpto was built without MPI: install libopenmpi-dev")
+        pattern = r"30 steps on 2 ranks of a job with 2 chips each: the mean squared error is \S+"
+        with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ, {
+                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TMPDIR": directory,
+                "PATH": directory + os.pathsep + os.environ["PATH"]}):  # who tests may be root
+            if PYTHON:
+                os.symlink(PYTHON, os.path.join(directory, "python3"))  # the one that is in PATH need not be one with gi
+            for language, run in (
+                    ("C", lambda: self.program("data-parallel", pattern, ("--job",), ("data-parallel", "gradient"), (os.environ["PTO_TEST_SHARD"],))),
+                    ("Python", lambda: self.script("data-parallel/data_parallel.py", pattern, "--job")),
+                    ("a file", lambda: self.script("data-parallel/data_parallel.py", pattern, "--job", os.path.join(EXAMPLES, "data-parallel", "job.ini")))):
+                self.assertLess(float(re.search(r"error is (\S+):", run()).group(1)), 1e-6, language)
 
     @unittest.skipUnless(PYTHON, "no Python with gi: who listens has none to import steps with")
     def test_cluster_file(self):

@@ -6,15 +6,22 @@
  */
 #include <pto/pto.h>
 
+#include <string.h>
+
 enum
 {
   CHIPS = 2
 };
 
-__attribute__ ((visibility ("default"))) gboolean gradient (PtoOrchestrator *orchestrator,
-                                                            PtoTaskArgs *args,
-                                                            PtoCallConfig *config,
-                                                            gpointer user_data, GError **error);
+#define RATE 1e-3f
+
+#define EXPORT __attribute__ ((visibility ("default")))
+EXPORT gboolean gradient (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                          gpointer user_data, GError **error);
+EXPORT gboolean move (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                      gpointer user_data, GError **error);
+EXPORT gboolean copy (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                      gpointer user_data, GError **error);
 
 /* The rows of one chip. */
 static gboolean
@@ -63,4 +70,31 @@ gradient (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *confi
         return FALSE;
     }
   return pto_orchestrator_allreduce (orchestrator, parts, CHIPS, PTO_REDUCTION_SUM, error);
+}
+
+static float *
+floats (PtoTaskArgs *args, guint index)
+{
+  return (float *) (guintptr) pto_tensor_get_address (pto_task_args_get_tensor (args, index));
+}
+
+/* g, w: where the weights stay at the workers, each moves its own. */
+gboolean
+move (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer user_data,
+      GError **error)
+{
+  guint64 n = pto_tensor_get_n_elements (pto_task_args_get_tensor (args, 1));
+
+  for (guint64 i = 0; i < n; i++)
+    floats (args, 1)[i] -= RATE * floats (args, 0)[i];
+  return TRUE;
+}
+
+gboolean
+copy (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer user_data,
+      GError **error)
+{
+  memcpy (floats (args, 1), floats (args, 0),
+          pto_tensor_get_n_elements (pto_task_args_get_tensor (args, 1)) * sizeof (float));
+  return TRUE;
 }

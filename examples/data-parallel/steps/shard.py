@@ -21,3 +21,13 @@ def gradient(orch, args, config):
         orch.submit_next_level(on_chip, [x.view([half, columns], [chip * half, 0]).read(), y.view([half], [chip * half]).read(),
                                          w.read(), part.write()], worker=chip)
     orch.submit_sub(orch.worker.lookup("add"), [halves[0].read(), halves[1].read(), g.write_existing()])
+
+
+def move(orch, args, config):
+    """g, w: where the weights stay at the workers, each moves its own."""
+    g, w = args
+    w -= 1e-3 * g
+
+
+def copy(orch, args, config):
+    args[1][:] = args[0]
