@@ -80,17 +80,13 @@ time_runs (Remote *remote, guint n_tasks, bool brief, GError **error)
   return bench_median (ns, RUNS (brief));
 }
 
-static PtoCallable *
-load_nothing (GError **error)
+char *
+bench_level_find_nothing (GError **error)
 {
   g_autofree char *self = g_file_read_link ("/proc/self/exe", error);
   g_autofree char *directory = self != NULL ? g_path_get_dirname (self) : NULL;
-  g_autofree char *symbol
-      = self != NULL ? g_strdup_printf ("%s/bench-remote-functions.so:nothing", directory) : NULL;
 
-  return symbol != NULL
-             ? pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, symbol, error)
-             : NULL;
+  return self != NULL ? g_strdup_printf ("%s/bench-remote-functions.so:nothing", directory) : NULL;
 }
 
 /* What is told: number. */
@@ -132,7 +128,11 @@ measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t rep
 {
   guint64 bytes = !is_bulk (figure) ? SMALL_BYTES : brief ? BRIEF_BYTES : BULK_BYTES;
   guint n_tasks = is_bulk (figure) ? 1 : TASKS (brief);
-  g_autoptr (PtoCallable) callable = load_nothing (error);
+  g_autofree char *symbol = bench_level_find_nothing (error);
+  g_autoptr (PtoCallable) callable
+      = symbol != NULL
+            ? pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, symbol, error)
+            : NULL;
   g_autoptr (PtoCallableHandle) handle
       = callable != NULL ? pto_worker_register (host, callable, NULL, error) : NULL;
   g_autoptr (PtoBuffer) buffer = handle != NULL ? pto_buffer_new (bytes, error) : NULL;

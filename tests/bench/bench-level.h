@@ -49,3 +49,10 @@ void bench_tls_end (struct bench_tls *tls);
 /* A call of a small task's size over GDBus alone. */
 bool bench_level_control (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                           bool brief);
+/* The path of a function that remote workers load, and that does nothing. NULL: error. */
+char *bench_level_find_nothing (GError **error);
+/* An allreduce of tensors of so many bytes (number) over remote workers of this machine, and a task
+ * of each before it: by the ranks of a job of MPI, or in the program. */
+#define BENCH_BY_RANKS 1u
+bool bench_level_job (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                      bool brief);
