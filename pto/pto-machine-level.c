@@ -128,6 +128,7 @@ make_children (LevelMachine *self, const char *path)
           pto_remote_child_get_server (self->remotes[i], &configs[i].server);
           configs[i].far = true;
           configs[i].address = child->remote->address;
+          configs[i].leave_bytes = child->params.values[PTO_PARAMETER_REMOTE_LEAVE];
         }
       else
         {

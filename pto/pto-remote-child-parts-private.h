@@ -3,8 +3,9 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Five files, one question each: the connection, its begin and end, and calls (pto-remote-child.c);
- * what is sent of callables (-register.c), of tasks (-task.c), of memory that the program has there
+ * Six files, one question each: the connection, its begin and end, and calls (pto-remote-child.c);
+ * what is sent of callables (-register.c), of tasks (-task.c), what is left there (-left.c), of
+ * memory that the program has there
  * (-memory.c) and of records (-record.c).
  *
  * Thread safety: the serving thread, but where a word says so.
@@ -41,6 +42,14 @@ typedef struct
   gboolean is_recalled;
 } PtoRemoteBatch;
 
+/* What was left at the other end, and had to come here before it was wanted. */
+typedef struct
+{
+  guint64 begin, end; /* addresses that it belongs to ... */
+  guint64 origin;     /* ... and that of the first of these bytes */
+  GBytes *bytes;
+} PtoRemoteStash;
+
 struct _PtoRemoteChild
 {
   /* Immutable. */
@@ -61,7 +70,9 @@ struct _PtoRemoteChild
   GHashTable *digests;       /* of what was sent -> that by which the other end knows it */
   GHashTable *collectives;   /* digests of those that ranks of the worker's job run together */
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
-  guint64 read_writes;           /* so far the log was read */
+  GArray *stash;                 /* PtoRemoteStash, by address, apart */
+  guint64 read_writes;           /* so far the log was read ... */
+  gboolean has_missed;           /* ... and not all of it was */
   struct pto_traffic *traffic;
   guint32 progress;        /* of the other end, as it was told last */
   guint32 record;          /* of the tasks that were run last; 0: of none, or it was told */
@@ -126,6 +137,23 @@ gboolean pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call
 /* What is there comes to that address here. */
 gboolean pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
                                  guint64 offset, guint64 to, guint64 bytes, GError **error);
+
+/* --- pto-remote-child-left.c --- */
+
+void pto_remote_child_clear_stash (gpointer data);
+void pto_remote_child_drop_stash (PtoRemoteChild *self, guint64 begin, guint64 end);
+/* Where what belongs to the address is, if it is not at the other end; *end: no farther than so. */
+gconstpointer pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *end);
+/* Of the range, how much is at the other end, or was, and is not where it belongs. */
+guint64 pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end);
+/* The other end makes room: all of that has a source. */
+gboolean pto_remote_child_spill (PtoRemoteChild *self, const struct pto_call *call, GError **error);
+/* A task is about to read the range: what of it no block has with all else has a source. */
+gboolean pto_remote_child_gather (PtoRemoteChild *self, const struct pto_call *call, guint64 begin,
+                                  guint64 end, GError **error);
+/* FETCH. */
+gboolean pto_remote_child_fetch_left (PtoRemoteChild *self, const struct pto_call *call,
+                                      GError **error);
 
 /* --- pto-remote-child-memory.c --- */
 

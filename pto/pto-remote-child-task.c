@@ -22,6 +22,17 @@ typedef struct
   PtoRemoteBlock *block; /* where it is there; NULL: nothing is known of that, or it is empty */
 } Piece;
 
+/* One of a message. */
+typedef struct
+{
+  struct pto_call call;
+  guint number;                /* of it in the request */
+  GArray *pieces;              /* NULL: it is not sent */
+  struct pto_failure *failure; /* NULL: it has not failed */
+  guint32 status;
+  guint64 began, ended; /* as trace stamps count; 0: it did not run */
+} Task;
+
 static guint64
 get_bytes (const struct pto_continuous_tensor *tensor)
 {
@@ -84,6 +95,10 @@ make_pieces (const struct pto_args_view *args)
           if (piece->begin <= tensor->data && tensor->data < piece->end
               && tensor->data + get_bytes (tensor) - tensor->data < piece->end - piece->begin)
             piece->access |= PTO_WIRE_READ;
+          /* What overlaps with a result that is wanted here at once comes with it. */
+          if (piece->begin <= tensor->data && tensor->data < piece->end
+              && pto_wire_comes_back (tensor->access))
+            piece->access &= ~(guint32) PTO_WIRE_LEFT;
         }
     }
   return all;
@@ -107,8 +122,15 @@ find_piece (const GArray *pieces, guint64 address)
   return low;
 }
 
+static void
+forget_range (PtoRemoteChild *self, guint64 begin, guint64 end)
+{
+  pto_remote_directory_remove (self->directory, begin, end, NULL);
+  pto_remote_child_drop_stash (self, begin, end);
+}
+
 /* Since the last task others have written: what they did is not there. What this one's own tasks
- * wrote is. */
+ * wrote is. What is only there no other task can have written: of that nothing is missed. */
 static void
 read_writes (PtoRemoteChild *self)
 {
@@ -117,9 +139,28 @@ read_writes (PtoRemoteChild *self)
 
   while ((next = pto_writes_next (self->writes, &self->read_writes, &write)) != PTO_WRITES_NONE)
     if (next == PTO_WRITES_MISSED)
-      pto_remote_directory_remove (self->directory, 0, G_MAXUINT64, NULL);
+      {
+        pto_remote_directory_remove_copies (self->directory, 0, G_MAXUINT64);
+        self->has_missed = TRUE;
+      }
     else if (write.child != self->index)
-      pto_remote_directory_remove (self->directory, write.begin, write.end, NULL);
+      forget_range (self, write.begin, write.end);
+}
+
+/* Where tensors that stayed were there is other memory by now, of which this side was told when it
+ * did not listen: to a task that is to be sent it, it is not there. */
+static void
+forget_others (PtoRemoteChild *self, const GArray *pieces)
+{
+  for (guint i = 0; self->has_missed && i < pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (pieces, Piece, i);
+
+      if ((piece->access & (PTO_WIRE_STAYS | PTO_WIRE_KEPT)) != 0)
+        continue;
+      pto_remote_directory_remove_only (self->directory, piece->begin, piece->end);
+      pto_remote_child_drop_stash (self, piece->begin, piece->end);
+    }
 }
 
 /* Memory there for all of the task, of which is missing what the directory says. */
@@ -135,27 +176,45 @@ use_blocks (PtoRemoteChild *self, GArray *pieces)
     }
 }
 
-/* status: of the task: what it wrote is in its blocks and, when it has come here, in no other; what
- * a task wrote that has failed stays there, and is not what is here. */
+/* What a task was to write is no more what it was. came_to_something: it is in its blocks and, when
+ * it has come here, in no other; what a task wrote that has failed stays there, and is not what is
+ * here. */
 static void
-let_go_of_blocks (PtoRemoteChild *self, GArray *pieces, gboolean came_back)
+note_written (PtoRemoteChild *self, const Task *task, gboolean came_to_something)
 {
-  for (guint i = 0; i < pieces->len; i++)
-    {
-      Piece *piece = &g_array_index (pieces, Piece, i);
+  const struct pto_args_view *args = &task->call.args;
 
-      if (piece->block == NULL)
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      guint64 end = tensor->data + get_bytes (tensor);
+      PtoRemoteBlock *block;
+
+      if ((tensor->access & PTO_WIRE_WRITE) == 0 || tensor->data == end)
         continue;
-      if ((piece->access & PTO_WIRE_WRITE) != 0)
-        pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
-      if ((piece->access & PTO_WIRE_WRITE) != 0 && came_back)
-        {
-          if ((piece->access & PTO_WIRE_STAYS) != 0)
-            pto_remote_directory_add_only (piece->block, piece->begin, piece->end);
-          else
-            pto_remote_directory_add (piece->block, piece->begin, piece->end);
-        }
-      pto_remote_directory_let_go (self->directory, piece->block);
+      forget_range (self, tensor->data, end);
+      if (!came_to_something)
+        continue;
+      block = g_array_index (task->pieces, Piece, find_piece (task->pieces, tensor->data)).block;
+      if ((tensor->access & (PTO_WIRE_STAYS | PTO_WIRE_LEFT)) != 0)
+        pto_remote_directory_add_only (block, tensor->data, end);
+      else
+        pto_remote_directory_add (block, tensor->data, end);
+      block->stays = block->stays || (tensor->access & PTO_WIRE_STAYS) != 0;
+    }
+}
+
+/* Of a task that is over. */
+static void
+let_go_of_blocks (PtoRemoteChild *self, const Task *task)
+{
+  note_written (self, task, task->status == 0);
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      Piece *piece = &g_array_index (task->pieces, Piece, i);
+
+      if (piece->block != NULL)
+        pto_remote_directory_let_go (self->directory, piece->block);
       piece->block = NULL;
     }
 }
@@ -185,19 +244,16 @@ pto_remote_child_make_begun (PtoRemoteChild *self)
   return g_variant_builder_end (&list);
 }
 
-/* Of a task that has not begun. is_untouched: there was no room, or it was recalled: what is only
- * there is as it was before. Otherwise nobody knows what the other end has of it. */
+/* Of a task that has not begun: what is only there is as it was before, and what was to be copied
+ * may not have been. */
 static void
-forget_pieces (PtoRemoteChild *self, GArray *pieces, gboolean is_untouched)
+forget_pieces (PtoRemoteChild *self, GArray *pieces)
 {
-  const guint32 only_there = PTO_WIRE_READ | PTO_WIRE_STAYS;
-
   for (guint i = 0; i < pieces->len; i++)
     {
       Piece *piece = &g_array_index (pieces, Piece, i);
 
-      if (!is_untouched || (piece->access & only_there) != only_there)
-        pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
+      pto_remote_directory_remove_copies (self->directory, piece->begin, piece->end);
       if (piece->block != NULL)
         pto_remote_directory_let_go (self->directory, piece->block);
       piece->block = NULL;
@@ -262,17 +318,41 @@ count_missing (const Piece *piece)
              : 0;
 }
 
-/* Of a piece, what is not there: it is about to be. */
+/* Of a piece, what is not there: it is about to be. Each is in one place of this process. */
 static GArray *
 take_missing (PtoRemoteChild *self, const Piece *piece)
 {
   guint64 bytes = count_missing (piece);
+  g_autoptr (GArray) missing = NULL;
+  GArray *parts = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
 
   if (!travels (piece))
-    return g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+    return parts;
   pto_remote_child_count (&self->traffic->sent, bytes);
   pto_remote_child_count (&self->traffic->saved, piece->end - piece->begin - bytes);
-  return pto_remote_directory_list_missing (piece->block, piece->begin, piece->end);
+  missing = pto_remote_directory_list_missing (piece->block, piece->begin, piece->end);
+  for (guint i = 0; i < missing->len; i++)
+    {
+      PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, i);
+
+      while (span->begin < span->end)
+        {
+          PtoRemoteSpan part = *span;
+
+          pto_remote_child_find_source (self, part.begin, &part.end);
+          g_array_append_val (parts, part);
+          span->begin = part.end;
+        }
+    }
+  return parts;
+}
+
+static gconstpointer
+get_source (PtoRemoteChild *self, const PtoRemoteSpan *span)
+{
+  guint64 end = span->end;
+
+  return pto_remote_child_find_source (self, span->begin, &end);
 }
 
 static gboolean
@@ -292,9 +372,9 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
         {
           const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
 
-          if (!pto_remote_child_put (
-                  self, call, piece->block->number, span->begin - piece->block->begin,
-                  (gconstpointer) (guintptr) span->begin, span->end - span->begin, error))
+          if (!pto_remote_child_put (self, call, piece->block->number,
+                                     span->begin - piece->block->begin, get_source (self, span),
+                                     span->end - span->begin, error))
             return FALSE;
           pto_remote_directory_add (piece->block, span->begin, span->end);
         }
@@ -303,17 +383,6 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
 }
 
 /* --- a message of tasks --- */
-
-/* One of them. */
-typedef struct
-{
-  struct pto_call call;
-  guint number;                /* of it in the request */
-  GArray *pieces;              /* NULL: it is not sent */
-  struct pto_failure *failure; /* NULL: it has not failed */
-  guint32 status;
-  guint64 began, ended; /* as trace stamps count; 0: it did not run */
-} Task;
 
 /* A message and its reply, by both clocks of this side. */
 typedef struct
@@ -350,7 +419,7 @@ pack_piece (PtoRemoteChild *self, GByteArray *bytes, const Piece *piece, gboolea
       PtoRemoteRunSpan from = { span->begin - block->begin, span->end - span->begin };
 
       pto_remote_pack (bytes, &from, sizeof from);
-      pto_remote_pack (bytes, (gconstpointer) (guintptr) span->begin, from.bytes);
+      pto_remote_pack (bytes, get_source (self, span), from.bytes);
       pto_remote_directory_add (block, span->begin, span->end);
     }
 }
@@ -615,7 +684,7 @@ take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, const Mome
     }
   if (error != NULL)
     fail_task (task, error);
-  let_go_of_blocks (self, task->pieces, task->status == 0);
+  let_go_of_blocks (self, task);
 }
 
 /* Gives how many have begun: the others were recalled. */
@@ -642,7 +711,7 @@ take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Mom
       take_done (self, &tasks[i], &reader, sent, (gdouble) (now.ticks - sent->ticks) / spent, lead,
                  busy);
     else
-      forget_pieces (self, tasks[i].pieces, TRUE);
+      forget_pieces (self, tasks[i].pieces);
   return n_done;
 }
 
@@ -654,6 +723,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
               const Task *more, gboolean again, guint64 *busy)
 {
   g_autoptr (GError) refused = NULL;
+  g_autoptr (GError) spilt = NULL;
   g_autoptr (GVariant) reply = NULL;
   PtoRemoteBatch batch = { .n = n, .kept = G_MAXUINT };
   Moment sent = get_moment ();
@@ -678,13 +748,18 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     }
   is_full = g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY);
   for (guint i = 0; i < n; i++)
-    forget_pieces (self, tasks[i].pieces, is_full);
+    forget_pieces (self, tasks[i].pieces);
+  if (is_full && !pto_remote_child_spill (self, call, &spilt))
+    g_clear_error (&spilt);
   pto_remote_directory_drop_all (self->directory);
   /* What was recalled before it was refused is for others, as it was promised. */
   n_kept = MIN (n, batch.kept);
   for (guint i = 0; i < n_kept; i++)
     if (again || !is_full)
-      fail_task (&tasks[i], g_error_copy (refused));
+      {
+        note_written (self, &tasks[i], FALSE);
+        fail_task (&tasks[i], g_error_copy (refused));
+      }
     else
       {
         use_blocks (self, tasks[i].pieces);
@@ -713,6 +788,31 @@ check_there (PtoRemoteChild *self, const Task *task, GError **error)
                       "not given all of it"),
                    missing, self->path);
       return FALSE;
+    }
+  return TRUE;
+}
+
+/* The same of what was left there, and where it is to be read. */
+static gboolean
+check_left (PtoRemoteChild *self, const Task *task, GError **error)
+{
+  const struct pto_args_view *args = &task->call.args;
+
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      guint64 end = tensor->data + get_bytes (tensor);
+
+      if ((tensor->access & PTO_WIRE_KEPT) == 0)
+        continue;
+      if (pto_remote_child_count_left (self, tensor->data, end) != end - tensor->data)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                       _ ("argument %d was left at %s, and is not there any more"), i, self->path);
+          return FALSE;
+        }
+      if (!pto_remote_child_gather (self, &task->call, tensor->data, end, error))
+        return FALSE;
     }
   return TRUE;
 }
@@ -746,7 +846,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
 
   if (refused == NULL)
     return check_args (self, &task->call.args, error) && check_owned (self, task, error)
-           && check_there (self, task, error);
+           && check_there (self, task, error) && check_left (self, task, error);
   g_propagate_error (error, g_error_copy (refused));
   return FALSE;
 }
@@ -875,6 +975,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
       GError *error = NULL;
 
       task->pieces = make_pieces (&task->call.args);
+      forget_others (self, task->pieces);
       if (!check_task (self, task, &error))
         {
           fail_task (task, error);

@@ -526,6 +526,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case PTO_REQUEST_MEMORY:
       pto_remote_child_use_memory (self, call, &error);
       break;
+    case PTO_REQUEST_FETCH:
+      pto_remote_child_fetch_left (self, call, &error);
+      break;
     case PTO_REQUEST_CLOSE:
       close_far (self, call);
       break;
@@ -554,6 +557,8 @@ pto_remote_child_new (PtoWorker *worker, const char *path, const PtoChildParent 
   self->parent = *parent;
   self->list_own = list_own;
   pto_trace_pieces_init (&self->pieces);
+  self->stash = g_array_new (FALSE, FALSE, sizeof (PtoRemoteStash));
+  g_array_set_clear_func (self->stash, pto_remote_child_clear_stash);
   self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
                                          (GDestroyNotify) g_error_free);
   self->digests = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
@@ -567,6 +572,7 @@ pto_remote_child_free (PtoRemoteChild *self)
   /* Of a process that was forked it has nothing. */
   pto_trace_pieces_clear (&self->pieces);
   g_clear_pointer (&self->directory, pto_remote_directory_free);
+  g_array_unref (self->stash);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->digests);
   g_hash_table_unref (self->collectives);

@@ -27,11 +27,19 @@ typedef struct
   guint64 begin, end;
   /* The directory's. */
   GArray *good; /* PtoRemoteSpan, by address, apart */
-  GList link;   /* in the order of the last use */
-  guint users;  /* tasks that are under way */
-  /* What is good in it is nowhere else: it is not thrown away before there is nothing. */
-  gboolean stays;
+  /* The same, of these what is nowhere else: it is not thrown away before there is nothing. */
+  GArray *only;
+  GList link;     /* in the order of the last use */
+  guint users;    /* tasks that are under way */
+  gboolean stays; /* that is so because its tensors stay there: it is not listed with the others */
 } PtoRemoteBlock;
+
+/* Some of a block that is nowhere else. */
+typedef struct
+{
+  PtoRemoteBlock *block;
+  guint64 begin, end;
+} PtoRemoteOnly;
 
 typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
 
@@ -53,11 +61,17 @@ guint64 pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint6
                                            guint64 end);
 /* The range is there, in that block, as it is here. */
 void pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
-/* The same, and it is not here: the block stays as long as any of it is good. */
+/* The same, and it is not here: the block stays as long as any of that is good. */
 void pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* Of the range, what is only there (PtoRemoteOnly), but in blocks that stay. */
+GArray *pto_remote_directory_list_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
 /* The range is not what it is here any more, in no block but this one (or NULL). */
 void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
                                   const PtoRemoteBlock *but);
+/* The same of what is here as well: what is only there stays as it is. */
+void pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+/* And the other way round: what was only there is not there any more. */
+void pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
 /* A new block that is the program's, and is known by a range that nothing else here has: all of it
  * is good for ever, and nobody else throws it away. */
 void pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end);

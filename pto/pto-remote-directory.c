@@ -31,6 +31,7 @@ block_free (gpointer data)
   PtoRemoteBlock *block = data;
 
   g_array_unref (block->good);
+  g_array_unref (block->only);
   g_free (block);
 }
 
@@ -112,8 +113,8 @@ find_span (const GArray *good, guint64 address)
   return low;
 }
 
-void
-pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
+static void
+add_span (GArray *spans, guint64 begin, guint64 end)
 {
   PtoRemoteSpan span = { begin, end };
   guint first, last;
@@ -121,10 +122,10 @@ pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
   if (begin >= end)
     return;
   /* Those that it touches become one with it. */
-  first = begin > 0 ? find_span (block->good, begin - 1) : 0;
-  for (last = first; last < block->good->len; last++)
+  first = begin > 0 ? find_span (spans, begin - 1) : 0;
+  for (last = first; last < spans->len; last++)
     {
-      const PtoRemoteSpan *other = &g_array_index (block->good, PtoRemoteSpan, last);
+      const PtoRemoteSpan *other = &g_array_index (spans, PtoRemoteSpan, last);
 
       if (other->begin > end)
         break;
@@ -132,25 +133,18 @@ pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
       span.end = MAX (span.end, other->end);
     }
   if (last > first)
-    g_array_remove_range (block->good, first, last - first);
-  g_array_insert_val (block->good, first, span);
-}
-
-void
-pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end)
-{
-  pto_remote_directory_add (block, begin, end);
-  block->stays = TRUE;
+    g_array_remove_range (spans, first, last - first);
+  g_array_insert_val (spans, first, span);
 }
 
 static void
-remove_from (PtoRemoteBlock *block, guint64 begin, guint64 end)
+remove_span (GArray *spans, guint64 begin, guint64 end)
 {
-  guint i = find_span (block->good, begin);
+  guint i = find_span (spans, begin);
 
-  while (i < block->good->len)
+  while (i < spans->len)
     {
-      PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+      PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
       PtoRemoteSpan rest = { end, span->end };
 
       if (span->begin >= end)
@@ -160,18 +154,32 @@ remove_from (PtoRemoteBlock *block, guint64 begin, guint64 end)
           span->end = begin;
           i++;
           if (rest.begin < rest.end)
-            g_array_insert_val (block->good, i, rest);
+            g_array_insert_val (spans, i, rest);
         }
       else if (rest.begin < rest.end)
         span->begin = end;
       else
         {
-          g_array_remove_index (block->good, i);
+          g_array_remove_index (spans, i);
           continue;
         }
       if (rest.begin < rest.end)
         return;
     }
+}
+
+void
+pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  add_span (block->good, begin, end);
+  remove_span (block->only, begin, end);
+}
+
+void
+pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  add_span (block->good, begin, end);
+  add_span (block->only, begin, end);
 }
 
 void
@@ -186,9 +194,78 @@ pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint
         return;
       if (block == but)
         continue;
-      remove_from (block, begin, end);
-      block->stays = block->stays && block->good->len > 0;
+      remove_span (block->good, begin, end);
+      remove_span (block->only, begin, end);
     }
+}
+
+void
+pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+
+      if (block->begin >= end)
+        return;
+      remove_span (block->good, begin, end);
+      for (guint k = find_span (block->only, begin); k < block->only->len; k++)
+        {
+          const PtoRemoteSpan *span = &g_array_index (block->only, PtoRemoteSpan, k);
+
+          if (span->begin >= end)
+            break;
+          add_span (block->good, MAX (span->begin, begin), MIN (span->end, end));
+        }
+    }
+}
+
+void
+pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+      guint k;
+
+      if (block->begin >= end)
+        return;
+      while ((k = find_span (block->only, begin)) < block->only->len)
+        {
+          PtoRemoteSpan span = g_array_index (block->only, PtoRemoteSpan, k);
+
+          if (span.begin >= end)
+            break;
+          span.begin = MAX (span.begin, begin);
+          span.end = MIN (span.end, end);
+          remove_span (block->only, span.begin, span.end);
+          remove_span (block->good, span.begin, span.end);
+        }
+    }
+}
+
+GArray *
+pto_remote_directory_list_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  GArray *list = g_array_new (FALSE, FALSE, sizeof (PtoRemoteOnly));
+
+  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+
+      if (block->begin >= end)
+        break;
+      for (guint k = find_span (block->only, begin); !block->stays && k < block->only->len; k++)
+        {
+          const PtoRemoteSpan *span = &g_array_index (block->only, PtoRemoteSpan, k);
+          PtoRemoteOnly only = { block, MAX (span->begin, begin), MIN (span->end, end) };
+
+          if (only.begin >= only.end)
+            break;
+          g_array_append_val (list, only);
+        }
+    }
+  return list;
 }
 
 GArray *
@@ -274,7 +351,7 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
       if (directory->blocks->len < BLOCKS_MAX && bytes <= limit
           && directory->bytes <= limit - bytes)
         return;
-      if (block->users == 0 && !block->stays)
+      if (block->users == 0 && block->only->len == 0)
         drop (directory, block);
     }
 }
@@ -288,6 +365,7 @@ block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
   block->begin = begin;
   block->end = end;
   block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+  block->only = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
   block->link.data = block;
   block->number = ++directory->number;
   g_ptr_array_add (directory->begun, block);
@@ -423,7 +501,7 @@ pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i - 1);
 
-      if (block->users == 0 && !block->stays)
+      if (block->users == 0 && block->only->len == 0)
         drop (directory, block);
     }
 }

@@ -148,6 +148,9 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_REMOTE_LEASE]
   = { "remote-lease", "PTO_REMOTE_LEASE", KIND_COUNT, 30000, 0, 86400000,
       N_ ("remote workers: milliseconds without an answer until one is lost, and ends; 0 = no limit") },
+  [PTO_PARAMETER_REMOTE_LEAVE]
+  = { "remote-leave", "PTO_REMOTE_LEAVE", KIND_SIZE, 65536, 1, GIB * 1024,
+      N_ ("remote workers: bytes from which on a result stays there until somebody needs it elsewhere") },
   [PTO_PARAMETER_RETRIES]
   = { "retries", "PTO_RETRIES", KIND_COUNT, 2, 0, 1000,
       N_ ("level 3 and up: how often a task is run again that was lost with its worker, if its callable "
@@ -200,6 +203,7 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_REMOTE_PING:
     case PTO_PARAMETER_REMOTE_SUSPECT:
     case PTO_PARAMETER_REMOTE_LEASE:
+    case PTO_PARAMETER_REMOTE_LEAVE:
     case PTO_PARAMETER_RETRIES:
       return level <= 2 ? _ ("it is one of workers of level 3 and up") : NULL;
     default:

@@ -104,10 +104,11 @@ struct pto_child
   uint32_t index;  /* of all children: bit in the hub, number in traces */
   uint32_t number; /* of its kind: the stable worker id */
   enum pto_child_kind kind;
-  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
-  bool thread;    /* can not be killed, and is not begun again */
-  bool restart;   /* is begun again if it dies by itself */
-  bool far;       /* speaks for another process, of which it says whether anything is heard */
+  uint32_t level;       /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  bool thread;          /* can not be killed, and is not begun again */
+  bool restart;         /* is begun again if it dies by itself */
+  uint64_t leave_bytes; /* far: of what size on what is written is left there */
+  bool far;             /* speaks for another process, of which it says whether anything is heard */
   char path[96];
 
   /* enum pto_life. W: its owner; R: anybody. Orders: above. */

@@ -220,6 +220,7 @@ make_child (struct pto_family *family, uint32_t i)
   child->thread = config->thread;
   child->restart = family->config.restart;
   child->far = config->far && !config->thread;
+  child->leave_bytes = config->leave_bytes;
   child->number = family->n_kind[config->kind]++;
   if (config->kind == PTO_CHILD_SUB)
     snprintf (child->path, sizeof child->path, "%s/sub%u", family->config.path, child->number);

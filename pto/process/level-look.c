@@ -65,6 +65,7 @@ name_request (uint32_t request)
     case PTO_REQUEST_TRACE:
       return N_ ("trace");
     case PTO_REQUEST_MEMORY:
+    case PTO_REQUEST_FETCH:
       return N_ ("memory");
     default:
       return NULL;

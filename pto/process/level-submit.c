@@ -256,9 +256,13 @@ pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
   /* Memory that the program is told of is the program's to write. */
   for (uint32_t i = 0; level->writes != NULL && i < n_params; i++)
     if (params[i].type == PTO_PARAM_OUTPUT && params[i].tensor.storage != NULL)
-      pto_writes_add (level->writes, params[i].tensor.storage->addr,
-                      params[i].tensor.storage->addr + params[i].tensor.buffer.size,
-                      PTO_WRITES_BY_NOBODY);
+      {
+        uint64_t begin = params[i].tensor.storage->addr;
+        uint64_t end = begin + params[i].tensor.buffer.size;
+
+        pto_pool_forget_left (level->pool, begin, end);
+        pto_writes_add (level->writes, begin, end, PTO_WRITES_BY_NOBODY);
+      }
   report.status = PTO_OK; /* nobody asks for the words */
   return after_submit (level, &report) == PTO_OK ? id : PTO_TASK_NONE;
 }

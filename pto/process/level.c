@@ -560,6 +560,12 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
                                 : _ (" (restart is never: set restart to on-failure to "
                                      "start it again)"));
       break;
+    case PTO_FAILURE_LEFT:
+      pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL,
+                       _ ("%s %s, and with it what had been left there for \"%s\"%s%s: what is of "
+                          "remote-leave bytes or more comes here when somebody needs it here"),
+                       first->path, first->failure.text, first->name, first->place, rest);
+      break;
     case PTO_FAILURE_NO_WORKER:
       pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL,
                        _ ("%s (\"%s\")%s%s has nobody to run it: %s %s before%s%s%s"), task,
@@ -710,6 +716,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
         pto_writes_add_all (level->writes);
       count_traffic (level, &before);
       status = pto_machine_run (&level->machine, &run, stats, report);
+      pto_pool_forget_left (level->pool, 0, UINT64_MAX);
       ended_well = status == PTO_OK;
       if (status == PTO_OK)
         status = check_mappings (level, report);

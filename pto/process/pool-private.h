@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "left.h"
 #include "pool.h"
 
 #define PTO_POOL_WORDS (PTO_CHILDREN_MAX / 64)
@@ -32,7 +33,14 @@ struct pto_station
   uint64_t each_ns;
   uint64_t way_ns;
   uint64_t sent_at;
-  uint64_t posted;             /* a recorded task: when, as the trace counts */
+  uint64_t posted; /* a recorded task: when, as the trace counts */
+  /* What it has is not posted yet: some of what it needs is elsewhere, or about to come here. */
+  bool held;
+  /* What it had is answered: which have failed, and which end when what they wrote has come. */
+  bool fetches;
+  uint64_t answered_failed;
+  uint64_t awaited;
+  char lost_text[160];         /* how its last life ended, if it took with it what was left there */
   struct pto_control *control; /* what it is asked besides; NULL: nothing */
 };
 
@@ -85,6 +93,7 @@ struct pto_pool
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct pto_first_failure first;
   struct pto_held_failure *held;
+  struct pto_left left;
   uint64_t retried; /* W: carrier; and by the run's begin, W: the guest */
   uint64_t retried_before;
 
@@ -183,6 +192,26 @@ struct pto_first_failure *pto_pool_hold_failure (struct pto_pool *pool,
 void pto_pool_settle_failure (struct pto_pool *pool, const struct pto_slot *slot);
 /* And now they have: what they have written is not to be seen by who runs it next. */
 void pto_pool_clean (const struct pto_slot *slot);
+
+/* --- pool-left.c --- */
+
+/* enum pto_wire_access of that tensor, as that child is told. */
+uint8_t pto_pool_access (struct pto_pool *pool, const struct pto_child *child,
+                         const struct pto_slot *slot, uint32_t tensor);
+/* Is what a task of the station needs where it needs it? If it is not, and who is not NULL, it is
+ * wanted here from now on, of those whose bits are added to that. GONE: *lost had it. */
+enum pto_left_where pto_pool_need (struct pto_pool *pool, const struct pto_station *station,
+                                   const struct pto_slot *slot, uint64_t *who, uint32_t *lost);
+/* Such a task is posted, or has ended. */
+void pto_pool_begin_writing (struct pto_pool *pool, const struct pto_station *station,
+                             const struct pto_slot *slot);
+void pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
+                           const struct pto_slot *slot, bool failed);
+/* It has ended well: is some of what it has left wanted here at once? Then that is noted. */
+bool pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
+                          const struct pto_slot *slot);
+/* Asks the child, which is idle, for what of it is wanted; false: nothing is. */
+bool pto_pool_fetch (struct pto_pool *pool, struct pto_station *station);
 
 /* --- pool-control.c --- */
 

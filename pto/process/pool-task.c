@@ -115,13 +115,13 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
 
 /* Writes a blob, and what its scalars were; gives how much that is. */
 static uint32_t
-encode (uint8_t *body, const struct pto_slot *slot, const struct pto_member *member)
+encode (struct pto_pool *pool, const struct pto_child *child, uint8_t *body,
+        const struct pto_slot *slot, const struct pto_member *member)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   const struct pto_payload *payload = slot->payload;
   uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
   const int64_t *tensors = payload->args + member->first_tensor;
-  const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
   struct pto_continuous_tensor *to;
   uint64_t *scalars;
 
@@ -137,7 +137,7 @@ encode (uint8_t *body, const struct pto_slot *slot, const struct pto_member *mem
         to->shapes[d] = d < given->ndims ? (uint32_t) given->shapes[d] : 0;
       to->ndims = given->ndims;
       to->dtype = (uint32_t) given->dtype;
-      to->access = access[i];
+      to->access = pto_pool_access (pool, child, slot, member->first_tensor + i);
     }
   if (member->n_scalars > 0)
     memcpy (scalars, payload->args + task->n_tensors + member->first_scalar,
@@ -161,7 +161,7 @@ pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct 
   letter->request = PTO_REQUEST_TASK;
   letter->config_bytes = task->config_bytes;
   memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
-  letter->bytes = encode (pto_link_body (link), slot,
+  letter->bytes = encode (pool, station->child, pto_link_body (link), slot,
                           &pto_level_task_members (task)[station->endpoint.member]);
   letter->record = pool->record;
   letter->checks = pool->checks;
@@ -185,18 +185,29 @@ parcel_bytes (const struct pto_slot *slot)
   return pto_parcel_size (task->config_bytes, blob_bytes (task));
 }
 
-/* Is there room for it behind so much? And has it taken no worker with it so far. */
+/* Where another one would be written. */
+struct place
+{
+  struct pto_pool *pool;
+  struct pto_station *station;
+  uint32_t bytes;
+};
+
+/* Is there room for it? And it has taken no worker with it so far, and waits for nothing. */
 static bool
 finds_room (void *data, const struct pto_slot *slot)
 {
-  const uint32_t *bytes = data;
+  const struct place *place = data;
+  uint32_t lost;
 
-  return pto_pool_task (slot)->n_lost == 0 && parcel_bytes (slot) <= PTO_LINK_BODY - *bytes;
+  return pto_pool_task (slot)->n_lost == 0 && parcel_bytes (slot) <= PTO_LINK_BODY - place->bytes
+         && pto_pool_need (place->pool, place->station, slot, NULL, &lost) == PTO_LEFT_HERE;
 }
 
 /* Gives how much that is. */
 static uint32_t
-write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *slot)
+write_parcel (struct pto_pool *pool, const struct pto_child *child, uint8_t *to,
+              const struct pto_slot *slot)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   struct pto_parcel *parcel = (struct pto_parcel *) to;
@@ -211,8 +222,8 @@ write_parcel (const struct pto_pool *pool, uint8_t *to, const struct pto_slot *s
   memcpy (config, &task->config, task->config_bytes);
   if (pool->checks)
     pto_wire_config_set_check (config, true);
-  encode ((uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7)), slot,
-          pto_level_task_members (task));
+  encode (pool, child, (uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7)),
+          slot, pto_level_task_members (task));
   return parcel->bytes;
 }
 
@@ -236,27 +247,29 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
   struct pto_endpoint *endpoint = &station->endpoint;
   struct pto_slot *first = endpoint->running;
   uint8_t *body = pto_link_body (&station->child->link);
-  uint32_t bytes;
+  struct place place = { pool, station, PTO_LINK_BODY };
   struct pto_slot *slot;
 
-  bytes = parcel_bytes (first) <= PTO_LINK_BODY ? (uint32_t) parcel_bytes (first) : PTO_LINK_BODY;
+  if (parcel_bytes (first) <= PTO_LINK_BODY)
+    place.bytes = (uint32_t) parcel_bytes (first);
   while (station->n_others < max
-         && (slot = pto_scheduler_take_more (endpoint, station->n_others + 1, finds_room, &bytes))
+         && (slot = pto_scheduler_take_more (endpoint, station->n_others + 1, finds_room, &place))
                 != NULL)
     {
       station->others[station->n_others++] = slot;
       if (pool->record != 0)
         tell_begin (pool, slot);
-      bytes += write_parcel (pool, body + bytes, slot);
+      place.bytes += write_parcel (pool, station->child, body + place.bytes, slot);
     }
   if (station->n_others == 0)
     {
       pto_pool_write_task (pool, station, letter);
       return;
     }
-  write_parcel (pool, body, first);
-  *letter
-      = (struct pto_letter){ .request = PTO_REQUEST_TASKS, .bytes = bytes, .record = pool->record };
+  write_parcel (pool, station->child, body, first);
+  *letter = (struct pto_letter){ .request = PTO_REQUEST_TASKS,
+                                 .bytes = place.bytes,
+                                 .record = pool->record };
 }
 
 /* --- what it writes --- */
@@ -377,7 +390,7 @@ copy_text (char *to, size_t size, const char *from)
 
 static void
 describe_failure (struct pto_first_failure *what, const struct pto_slot *slot,
-                  enum pto_failure_kind kind, const struct pto_child *child)
+                  enum pto_failure_kind kind, const struct pto_child *child, const char *lost_text)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
 
@@ -398,8 +411,11 @@ describe_failure (struct pto_first_failure *what, const struct pto_slot *slot,
   memset (&what->failure, 0, sizeof what->failure);
   what->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
   what->failure.code = PTO_STATUS_WORKER_LOST;
-  child->ops->describe (child, what->failure.text, sizeof what->failure.text, what->words,
-                        sizeof what->words);
+  if (kind == PTO_FAILURE_LEFT)
+    copy_text (what->failure.text, sizeof what->failure.text, lost_text);
+  else
+    child->ops->describe (child, what->failure.text, sizeof what->failure.text, what->words,
+                          sizeof what->words);
   what->failure.bytes = (uint32_t) strlen (what->failure.text);
 }
 
@@ -430,7 +446,7 @@ pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_fa
     return;
   held = kind == PTO_FAILURE_ANSWERED ? pto_pool_hold_failure (pool, slot) : NULL;
   if (held != NULL)
-    describe_failure (held, slot, kind, child);
+    describe_failure (held, slot, kind, child, NULL);
   else if (pool->first.roots++ == 0)
-    describe_failure (&pool->first, slot, kind, child);
+    describe_failure (&pool->first, slot, kind, child, pool->stations[child->index].lost_text);
 }

@@ -72,6 +72,8 @@ pto_pool_cancel_child (struct pto_pool *pool, struct pto_child *child, uint64_t 
 
 /* --- a child as a place --- */
 
+static void go_on (struct pto_pool *pool, struct pto_station *station);
+
 void
 pto_pool_feed (struct pto_pool *pool, struct pto_station *station)
 {
@@ -81,12 +83,25 @@ pto_pool_feed (struct pto_pool *pool, struct pto_station *station)
   if (!pto_child_is_idle (child))
     {
       /* It may have answered just now, and be as good as dead. */
-      if (child->request != PTO_REQUEST_TASK || pto_child_life (child) == PTO_LIFE_KILLED)
+      if ((child->request != PTO_REQUEST_TASK && !station->fetches)
+          || pto_child_life (child) == PTO_LIFE_KILLED)
         pto_scheduler_withdraw (&station->endpoint);
       return;
     }
   /* Before the next task. */
   control = pto_pool_next_control (pool, child);
+  if (control != NULL && control->request == PTO_REQUEST_CLOSE)
+    pto_left_want_all (&pool->left, child->index);
+  if (pto_pool_fetch (pool, station))
+    {
+      pto_scheduler_withdraw (&station->endpoint);
+      return;
+    }
+  if (control == NULL && station->held)
+    {
+      go_on (pool, station);
+      return;
+    }
   if (control == NULL && !pto_child_is_suspect (child))
     {
       pto_scheduler_put_back (&station->endpoint);
@@ -116,6 +131,17 @@ end_task (struct pto_station *station, bool failed)
   pto_scheduler_signal (station->endpoint.scheduler, station->endpoint.index);
 }
 
+/* Its child was not told of it; what that can be given by now is for the pump to look at. */
+static void
+end_held (struct pto_station *station)
+{
+  struct pto_pool *pool = station->pool;
+
+  station->held = false;
+  end_task (station, true);
+  pto_hub_mark (pool->peers, pool->config.hub, station->child->index);
+}
+
 /* A member has ended. When its task has failed, or is run once more, what the others do is not
  * wanted any more; they may be waiting for this one. */
 static void
@@ -131,7 +157,11 @@ end_member (struct pto_pool *pool, struct pto_station *station, bool failed)
     {
       struct pto_station *other = &pool->stations[i];
 
-      if (other->endpoint.running == slot && !other->over)
+      if (other->endpoint.running != slot || other->over)
+        continue;
+      if (other->held)
+        end_held (other);
+      else
         pto_pool_cancel_child (pool, other->child, pool->config.group_ns);
     }
 }
@@ -162,12 +192,89 @@ note_each (struct pto_station *station, uint64_t busy, uint64_t spent)
 }
 
 static void
+mark_all (struct pto_pool *pool, const uint64_t *who)
+{
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
+    if (pto_pool_has_bit (who, i))
+      pto_hub_mark (pool->peers, pool->config.hub, i);
+}
+
+/* Those whose task waits for something look whether it is there. */
+static void
+mark_held (struct pto_pool *pool)
+{
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
+    if (pool->stations[i].held)
+      pto_hub_mark (pool->peers, pool->config.hub, i);
+}
+
+/* more: so many others may go with it. */
+static void
+post_task (struct pto_pool *pool, struct pto_station *station, uint32_t more)
+{
+  struct pto_child *child = station->child;
+  struct pto_letter letter;
+
+  pto_pool_write_tasks (pool, station, more, &letter);
+  for (uint32_t i = 0; i <= station->n_others; i++)
+    pto_pool_begin_writing (pool, station,
+                            i == 0 ? station->endpoint.running : station->others[i - 1]);
+  if (pool->record != 0)
+    pto_pool_record_post (pool, station);
+  if (child->far)
+    station->sent_at = pto_now (pool->exec);
+  pto_pool_begin_request (pool, child, PTO_REQUEST_TASK);
+  pto_link_post (pool->peers, &child->link, &letter);
+}
+
+/* Its child is idle. */
+static void
+go_on (struct pto_pool *pool, struct pto_station *station)
+{
+  struct pto_slot *slot = station->endpoint.running;
+  uint64_t who[PTO_POOL_WORDS] = { 0 };
+  uint32_t lost;
+
+  switch (pto_pool_need (pool, station, slot, who, &lost))
+    {
+    case PTO_LEFT_HERE:
+    case PTO_LEFT_THERE:
+      station->held = false;
+      post_task (pool, station, 0);
+      return;
+    case PTO_LEFT_SOMEWHERE:
+      mark_all (pool, who);
+      return;
+    case PTO_LEFT_GONE:
+      station->held = false;
+      pto_pool_note_failure (pool, slot, PTO_FAILURE_LEFT, &pool->config.children[lost]);
+      end_member (pool, station, true);
+      pto_hub_mark (pool->peers, pool->config.hub, station->child->index);
+      return;
+    }
+}
+
+/* The scheduler is not parked: whoever has to be asked is asked by the pump. */
+static bool
+is_to_wait (struct pto_pool *pool, struct pto_station *station, const struct pto_slot *slot)
+{
+  uint64_t who[PTO_POOL_WORDS] = { 0 };
+  uint32_t lost;
+
+  if (station->child->request == 0
+      && pto_pool_need (pool, station, slot, who, &lost) == PTO_LEFT_HERE)
+    return false;
+  pto_pool_set_bit (who, station->child->index, true);
+  mark_all (pool, who);
+  return true;
+}
+
+static void
 dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   struct pto_station *station = (struct pto_station *) endpoint;
   struct pto_pool *pool = station->pool;
   struct pto_child *child = station->child;
-  struct pto_letter letter;
 
   station->over = false;
   station->n_others = 0;
@@ -187,13 +294,9 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
       end_task (station, true);
       return;
     }
-  pto_pool_write_tasks (pool, station, how_many_more (pool, station), &letter);
-  if (pool->record != 0)
-    pto_pool_record_post (pool, station);
-  if (child->far)
-    station->sent_at = pto_now (pool->exec);
-  pto_pool_begin_request (pool, child, PTO_REQUEST_TASK);
-  pto_link_post (pool->peers, &child->link, &letter);
+  station->held = is_to_wait (pool, station, slot);
+  if (!station->held)
+    post_task (pool, station, how_many_more (pool, station));
 }
 
 static bool
@@ -265,9 +368,10 @@ take_returned (struct pto_pool *pool, struct pto_child *child)
     pto_scheduler_give_back (&station->endpoint, returned[--n]);
 }
 
-/* What the child was given is over. failed: a bit for each, the first is endpoint.running. */
+/* What the child was given is over, as far as it is among these. failed: a bit for each, the first
+ * is endpoint.running. */
 static void
-end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
+end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, uint64_t failed,
            enum pto_failure_kind kind)
 {
   uint64_t again = 0;
@@ -276,6 +380,8 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
     {
       struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
 
+      if ((which >> i & 1) == 0)
+        continue;
       if ((failed >> i & 1) != 0 && kind != PTO_FAILURE_ANSWERED
           && pto_pool_runs_again (pool, slot, station->child, kind != PTO_FAILURE_LOST_BEFORE))
         {
@@ -291,9 +397,57 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t failed,
         pto_pool_note_failure (pool, slot, kind, station->child);
       if (pool->config.writes != NULL)
         pto_pool_note_writes (pool, station, slot);
+      pto_pool_end_writing (pool, station, slot, (failed >> i & 1) != 0);
     }
   station->others_failed = failed >> 1;
   station->others_again = again >> 1;
+}
+
+/* All that it was given is over, and what of it is wanted here has come, or does not. */
+static void
+end_answered (struct pto_pool *pool, struct pto_station *station, uint64_t failed)
+{
+  station->fetches = false;
+  station->others_failed = failed >> 1;
+  end_member (pool, station, (failed & 1) != 0);
+}
+
+/* What they have written is there, and wanted here before they end. */
+static bool
+awaits_results (struct pto_pool *pool, struct pto_station *station)
+{
+  station->awaited = 0;
+  if (!station->child->far || pto_left_is_empty (&pool->left) || pto_pool_is_cancelled (pool))
+    return false;
+  for (uint32_t i = 0; i <= station->n_others; i++)
+    if ((station->answered_failed >> i & 1) == 0
+        && pto_pool_wants_back (pool, station,
+                                i == 0 ? station->endpoint.running : station->others[i - 1]))
+      station->awaited |= UINT64_C (1) << i;
+  station->fetches = station->awaited != 0 && pto_pool_fetch (pool, station);
+  return station->fetches;
+}
+
+static void
+take_fetched (struct pto_pool *pool, struct pto_station *station, bool ok)
+{
+  struct pto_child *child = station->child;
+
+  if (!ok && !pto_pool_is_cancelled (pool))
+    {
+      pto_child_kill (child, PTO_WHY_FAULT, N_ ("did not give what was left with it"));
+      return;
+    }
+  if (ok)
+    pto_left_come (&pool->left, child->index);
+  else
+    pto_left_lose (&pool->left, child->index);
+  pto_child_answered (child);
+  end_request (pool, child);
+  if (station->fetches && !(ok && pto_pool_fetch (pool, station)))
+    end_answered (pool, station, station->answered_failed | (ok ? 0 : station->awaited));
+  mark_held (pool);
+  tell_news (pool);
 }
 
 /* The request is answered. */
@@ -312,13 +466,18 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       if (pool->record != 0)
         pto_pool_record_member (pool, station, true);
       failed = pto_link_failed_tasks (&child->link, station->n_others + 1);
-      end_tasks (pool, station, failed, PTO_FAILURE_ANSWERED);
+      end_tasks (pool, station, UINT64_MAX, failed, PTO_FAILURE_ANSWERED);
       if (child->far)
         note_each (station, pto_link_busy (&child->link), pto_now (pool->exec) - station->sent_at);
       child->deaths = 0;
       pto_child_answered (child);
       end_request (pool, child);
-      end_member (pool, station, (failed & 1) != 0);
+      station->answered_failed = failed;
+      if (!awaits_results (pool, station))
+        end_answered (pool, station, failed);
+      return;
+    case PTO_REQUEST_FETCH:
+      take_fetched (pool, station, ok);
       return;
     case PTO_REQUEST_START:
       if (ok)
@@ -370,17 +529,33 @@ static void
 take_death (struct pto_pool *pool, struct pto_child *child)
 {
   struct pto_station *station = station_of (pool, child);
-  struct pto_slot *slot = child->request == PTO_REQUEST_TASK ? station->endpoint.running : NULL;
+  bool fetches = station->fetches;
+  struct pto_slot *slot = child->request == PTO_REQUEST_TASK || station->held || fetches
+                              ? station->endpoint.running
+                              : NULL;
   bool starting = child->request == PTO_REQUEST_START;
   bool under_way = pto_child_is_under_way (child);
 
-  if (slot != NULL)
+  if (child->far && !pto_left_is_empty (&pool->left))
+    child->ops->describe (child, station->lost_text, sizeof station->lost_text, NULL, 0);
+  pto_left_lose (&pool->left, child->index);
+  if (fetches)
+    {
+      end_tasks (pool, station, station->awaited, UINT64_MAX, PTO_FAILURE_LOST);
+      station->answered_failed |= station->awaited;
+    }
+  else if (station->held)
+    {
+      station->held = false;
+      end_tasks (pool, station, UINT64_MAX, UINT64_MAX, PTO_FAILURE_LOST_BEFORE);
+    }
+  else if (slot != NULL)
     {
       take_returned (pool, child);
       if (pool->record != 0)
         pto_pool_record_member (pool, station, false);
       /* Who wrote over its mailbox may have begun, whatever stands there. */
-      end_tasks (pool, station, UINT64_MAX,
+      end_tasks (pool, station, UINT64_MAX, UINT64_MAX,
                  pto_link_is_taken (&child->link) || !pto_link_is_sound (&child->link)
                      ? PTO_FAILURE_LOST
                      : PTO_FAILURE_LOST_BEFORE);
@@ -396,8 +571,11 @@ take_death (struct pto_pool *pool, struct pto_child *child)
   if (under_way)
     end_request (pool, child);
   pto_pool_drop_dead (pool, child);
-  if (slot != NULL)
+  if (fetches)
+    end_answered (pool, station, station->answered_failed);
+  else if (slot != NULL)
     end_member (pool, station, true);
+  mark_held (pool);
   if (pto_child_life (child) == PTO_LIFE_GONE)
     forget (station);
   else
@@ -461,7 +639,10 @@ take_cancel (struct pto_pool *pool)
   if ((uint32_t) cancel == 0)
     return;
   for (uint32_t i = 0; i < pool->config.n_children; i++)
-    if (pool->config.children[i].request == PTO_REQUEST_TASK)
+    if (pool->stations[i].held)
+      end_held (&pool->stations[i]);
+    else if (pool->config.children[i].request == PTO_REQUEST_TASK
+             || pool->config.children[i].request == PTO_REQUEST_FETCH)
       pto_pool_cancel_child (pool, &pool->config.children[i], ((uint32_t) cancel - 1) * US);
   /* The run has failed, or is about to: what waits there passes by. */
   pto_engine_wake (pool->engine, pool->nobody.scheduler->config.index);
@@ -570,6 +751,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
   pool->peers = pto_exec_backend (exec) == PTO_BACKEND_HOST ? NULL : exec;
   pool->config = *config;
   pool->first.task = PTO_TASK_NONE;
+  pto_left_init (&pool->left);
   pto_word_init (&pool->news, 0, false);
   pool->classes = calloc (n + 1, sizeof *pool->classes);
   for (uint32_t kind = 0; kind < PTO_N_CHILD_KINDS; kind++)
@@ -615,6 +797,7 @@ pto_pool_free (struct pto_pool *pool)
   if (pool == NULL)
     return;
   pto_pool_free_controls (pool);
+  pto_left_destroy (&pool->left);
   while (pool->held != NULL)
     pto_pool_settle_failure (pool, pool->held->slot);
   free (pool->classes);
@@ -678,6 +861,20 @@ void
 pto_pool_check (struct pto_pool *pool, bool checks)
 {
   pool->checks = checks;
+}
+
+void
+pto_pool_forget_left (struct pto_pool *pool, uint64_t begin, uint64_t end)
+{
+  for (;;)
+    {
+      uint32_t seen = pto_word_get (&pool->news);
+
+      if (!pto_left_is_asked (&pool->left, begin, end))
+        break;
+      pto_park (pool->exec, &pool->news, seen, PTO_NEVER);
+    }
+  pto_left_remove (&pool->left, begin, end, PTO_LEFT_NOBODY);
 }
 
 const struct pto_first_failure *

@@ -67,6 +67,7 @@ enum pto_failure_kind
   PTO_FAILURE_ANSWERED,    /* the child says what went wrong */
   PTO_FAILURE_LOST,        /* it died while it ran the task */
   PTO_FAILURE_LOST_BEFORE, /* it died before it began with it */
+  PTO_FAILURE_LEFT,        /* it died, with what the task needs and had been left there */
   PTO_FAILURE_NO_WORKER    /* it, or everyone who could have run the task, was gone before */
 };
 
@@ -138,6 +139,9 @@ void pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
                       struct pto_trace_buffer *children, uint32_t number);
 /* Likewise: do the children check the accesses of what they run in its tasks? */
 void pto_pool_check (struct pto_pool *pool, bool checks);
+/* Memory of the run is about to be the program's: what is left somewhere of what it was is not
+ * wanted any more. Inside of a run, or after it; may switch to another actor. */
+void pto_pool_forget_left (struct pto_pool *pool, uint64_t begin, uint64_t end);
 /* After the last task of a run. */
 const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
 /* What each of its members needs, as the engine is told; or why such a task could never run, before

@@ -25,6 +25,9 @@ enum pto_request
   /* body, bytes of the object layer: memory of a worker that does not share ours is wanted, or to
    * be copied, or not needed any more */
   PTO_REQUEST_MEMORY,
+  /* body, ranges of addresses (left.h): of a worker that does not share our memory, what it has
+   * left there */
+  PTO_REQUEST_FETCH,
   /* of a chip in a process of its own (pto-machine-isolated.c) */
   PTO_REQUEST_UP,        /* make the chip, as its parameters say by now */
   PTO_REQUEST_RUN,       /* digest of a registration, or zeros: a launch, or what the stream says */
@@ -122,11 +125,13 @@ struct pto_server
 struct pto_child_config
 {
   enum pto_child_kind kind;
-  uint32_t level;      /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
-  uint32_t id_plus_1;  /* NEXT: what it is called, if not by its number among its kind; or 0 */
-  bool thread;         /* a thread of this process instead of a process */
-  bool far;            /* what it runs shares no memory with us: it keeps copies (writes.h) */
-  const char *address; /* then: where it is, for messages; it stays */
+  uint32_t level;       /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  uint32_t id_plus_1;   /* NEXT: what it is called, if not by its number among its kind; or 0 */
+  bool thread;          /* a thread of this process instead of a process */
+  bool far;             /* what it runs shares no memory with us: it keeps copies (writes.h) */
+  const char *address;  /* then: where it is, for messages; it stays */
+  uint64_t leave_bytes; /* then: what it writes is left there from that size on (pool-left.c); 0:
+                           nothing is */
   /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
    * as well. In a process child all of it is the copy that the fork made. */
   struct pto_server server;

@@ -23,7 +23,11 @@ enum pto_wire_access
   /* Neither: all of it is where the call is, and nowhere else. */
   PTO_WIRE_STAYS = 4,
   /* And that, too: it lies in memory that the parent has asked that worker for. */
-  PTO_WIRE_OWNED = 8
+  PTO_WIRE_OWNED = 8,
+  /* Of one that does not stay, on its way: what is read is there, and not here; and what is
+   * written is left there until it is asked for. */
+  PTO_WIRE_KEPT = 16,
+  PTO_WIRE_LEFT = 32
 };
 
 /* Only what it does with it. */
@@ -37,7 +41,7 @@ pto_wire_direction (uint32_t access)
 static inline bool
 pto_wire_comes_back (uint32_t access)
 {
-  return (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) == PTO_WIRE_WRITE;
+  return (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS | PTO_WIRE_LEFT)) == PTO_WIRE_WRITE;
 }
 
 /* A tensor on its way to another worker: contiguous, all of it in memory that both map. */

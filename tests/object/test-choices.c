@@ -41,9 +41,23 @@ static const char *const of_chips[] = { "backend",
                                         "costs",
                                         "cpu",
                                         NULL };
-static const char *const of_hosts[]
-    = { "task-timeout",   "5",  "stop-timeout", "5",  "arena",   "1M", "remote-ping", "20",
-        "remote-suspect", "50", "remote-lease", "90", "retries", "3",  NULL };
+static const char *const of_hosts[] = { "task-timeout",
+                                        "5",
+                                        "stop-timeout",
+                                        "5",
+                                        "arena",
+                                        "1M",
+                                        "remote-ping",
+                                        "20",
+                                        "remote-suspect",
+                                        "50",
+                                        "remote-lease",
+                                        "90",
+                                        "remote-leave",
+                                        "8192",
+                                        "retries",
+                                        "3",
+                                        NULL };
 static const char *const of_all[]
     = { "task-window", "16",  "heap",           "1M",  "dep-pool", "64", "map-pool",      "64",
         "hazards",     "raw", "timeout",        "100", "trace",    "1",  "trace-records", "64",

@@ -843,6 +843,9 @@ check_task (uint32_t number)
       if (!task->may_be_lost && !test.is_cancelled)
         fail_seed ("task %u is lost with a child to which nothing was done", number);
       break;
+    case PTO_FAILURE_LEFT:
+      fail_seed ("task %u needs what was left, and nothing is left of this memory", number);
+      break;
     case PTO_FAILURE_NO_WORKER:
       if (!task->may_be_lost && !test.is_cancelled)
         fail_seed ("task %u has no worker", number);

@@ -398,6 +398,44 @@ add_many (gpointer data)
   return NULL;
 }
 
+/* What is only there is neither thrown away for room nor forgotten with the copies, is listed, and
+ * is a copy like any other once it has come. */
+static void
+test_only (void)
+{
+  PtoRemoteDirectory *directory = pto_remote_directory_new (2 * PAGE);
+  PtoRemoteBlock *block = pto_remote_directory_use (directory, BASE, BASE + PAGE);
+  g_autoptr (GArray) dropped = NULL;
+  GArray *only;
+
+  pto_remote_directory_add (block, BASE, BASE + 100);
+  pto_remote_directory_add_only (block, BASE + 50, BASE + 80);
+  pto_remote_directory_let_go (directory, block);
+  only = pto_remote_directory_list_only (directory, BASE + 60, BASE + 200);
+  g_assert_cmpuint (only->len, ==, 1);
+  g_assert_true (g_array_index (only, PtoRemoteOnly, 0).block == block);
+  g_assert_cmpuint (g_array_index (only, PtoRemoteOnly, 0).begin, ==, BASE + 60);
+  g_assert_cmpuint (g_array_index (only, PtoRemoteOnly, 0).end, ==, BASE + 80);
+  g_array_unref (only);
+  pto_remote_directory_remove_copies (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE + 50, BASE + 80), ==, 0);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 100), ==, 70);
+  pto_remote_directory_drop_all (directory);
+  for (guint i = 1; i <= 4; i++)
+    pto_remote_directory_let_go (
+        directory, pto_remote_directory_use (directory, BASE + i * PAGE, BASE + (i + 1) * PAGE));
+  g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 80), ==, 0);
+  /* Others have it by now, and it is written anew. */
+  pto_remote_directory_add (block, BASE + 50, BASE + 60);
+  pto_remote_directory_remove_only (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE + 50, BASE + 80), ==, 20);
+  pto_remote_directory_drop_all (directory);
+  dropped = pto_remote_directory_steal_dropped (directory);
+  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
+  g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 60), ==, 10);
+  pto_remote_directory_free (directory);
+}
+
 /* Who is overtaken is told, and never reads half of an entry. */
 static void
 test_log (void)
@@ -444,6 +482,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/remote-directory/least-recently-used", test_least_recently_used);
   g_test_add_func ("/pto/remote-directory/owned", test_owned);
   g_test_add_func ("/pto/remote-directory/room-beside-owned", test_room_beside_owned);
+  g_test_add_func ("/pto/remote-directory/only", test_only);
   g_test_add_func ("/pto/remote-directory/log", test_log);
   g_test_add_func ("/pto/remote-directory/random", test_random);
   return g_test_run ();

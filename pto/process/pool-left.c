@@ -1,0 +1,266 @@
+/* pool-left.c: which results are left where they were written, and when are they fetched?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of memory of the run only, which nobody can read who is no task of it: so whoever needs it is
+ * about to be given it, and is held until it has come (pool.c). What is large does not come back
+ * with the answer of its task. When that is there, and its consumers are known that were submitted
+ * so far, it is left (left.h) if somebody reads it and all who do are bound to that child, and is
+ * fetched before the task ends otherwise. A consumer that is submitted later, elsewhere, has it
+ * fetched before it begins. Members of a group never leave anything, and find all of it here: they
+ * may wait for each other, and nobody fetches from a child that is busy.
+ *
+ * A task that overwrites it needs nothing; it waits only while it is being fetched. All of it is
+ * the carrier's.
+ */
+#include "pool-private.h"
+
+#include "../exec/text.h"
+
+struct extent
+{
+  uint64_t begin, end;
+};
+
+static struct extent
+extent_of (const struct pto_slot *slot, uint32_t tensor)
+{
+  const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
+  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
+  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+
+  for (uint32_t d = 0; d < given->ndims; d++)
+    bytes *= given->shapes[d];
+  return (struct extent){ begin, begin + bytes };
+}
+
+static bool
+is_of_run (const struct pto_pool *pool, struct extent extent)
+{
+  for (uint32_t i = 0; i < PTO_RINGS; i++)
+    {
+      const struct pto_circle *heap = &pool->engine->rings[i].heap;
+      uint64_t offset = extent.begin - (uint64_t) (uintptr_t) heap->base;
+
+      if (offset < heap->size && extent.end - extent.begin <= heap->size - offset)
+        return true;
+    }
+  return false;
+}
+
+static bool
+is_left (const struct pto_pool *pool, const struct pto_child *child, const struct pto_slot *slot,
+         uint32_t tensor)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  uint8_t access = pto_level_task_access (task)[tensor];
+  struct extent extent;
+
+  if (!child->far || child->leave_bytes == 0 || task->n_members > 1 || task->idempotent
+      || (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) != PTO_WIRE_WRITE)
+    return false;
+  extent = extent_of (slot, tensor);
+  return extent.end - extent.begin >= child->leave_bytes && is_of_run (pool, extent);
+}
+
+uint8_t
+pto_pool_access (struct pto_pool *pool, const struct pto_child *child, const struct pto_slot *slot,
+                 uint32_t tensor)
+{
+  uint8_t access = pto_level_task_access (pto_pool_task (slot))[tensor];
+  struct extent extent;
+  uint32_t who;
+
+  if (!child->far || (access & PTO_WIRE_STAYS) != 0)
+    return access;
+  if (is_left (pool, child, slot, tensor))
+    access |= PTO_WIRE_LEFT;
+  if ((access & PTO_WIRE_READ) == 0 || pto_left_is_empty (&pool->left))
+    return access;
+  extent = extent_of (slot, tensor);
+  if (pto_left_find (&pool->left, extent.begin, extent.end, child->index, &who) == PTO_LEFT_THERE)
+    access |= PTO_WIRE_KEPT;
+  return access;
+}
+
+/* --- who needs it --- */
+
+enum pto_left_where
+pto_pool_need (struct pto_pool *pool, const struct pto_station *station,
+               const struct pto_slot *slot, uint64_t *who, uint32_t *lost)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+  bool alone = task->n_members == 1;
+  enum pto_left_where where = PTO_LEFT_HERE;
+
+  if (pto_left_is_empty (&pool->left))
+    return PTO_LEFT_HERE;
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    {
+      struct extent extent = extent_of (slot, i);
+      enum pto_left_where one;
+
+      if ((access[i] & PTO_WIRE_STAYS) != 0)
+        continue;
+      if ((access[i] & ~(uint32_t) PTO_WIRE_OWNED) == PTO_WIRE_WRITE)
+        {
+          if (pto_left_is_asked (&pool->left, extent.begin, extent.end))
+            where = PTO_LEFT_SOMEWHERE;
+          continue;
+        }
+      one = pto_left_find (&pool->left, extent.begin, extent.end,
+                           alone ? station->child->index : PTO_LEFT_NOBODY, lost);
+      if (one == PTO_LEFT_GONE)
+        return one;
+      if (one != PTO_LEFT_SOMEWHERE)
+        continue;
+      if (who != NULL)
+        pto_left_want (&pool->left, extent.begin, extent.end, who);
+      where = PTO_LEFT_SOMEWHERE;
+    }
+  return where;
+}
+
+void
+pto_pool_begin_writing (struct pto_pool *pool, const struct pto_station *station,
+                        const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+
+  if (pto_left_is_empty (&pool->left))
+    return;
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    if ((access[i] & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) == PTO_WIRE_WRITE)
+      {
+        struct extent extent = extent_of (slot, i);
+
+        pto_left_remove (&pool->left, extent.begin, extent.end, station->child->index);
+      }
+}
+
+void
+pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
+                      const struct pto_slot *slot, bool failed)
+{
+  const struct pto_child *child = station->child;
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+
+  if (!child->far)
+    return;
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    {
+      struct extent extent;
+
+      if ((access[i] & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) != PTO_WIRE_WRITE)
+        continue;
+      extent = extent_of (slot, i);
+      if (failed || !is_left (pool, child, slot, i))
+        pto_left_remove (&pool->left, extent.begin, extent.end, PTO_LEFT_NOBODY);
+      else if (!pto_left_add (&pool->left, extent.begin, extent.end, child->index))
+        pto_child_kill (station->child, PTO_WHY_FAULT,
+                        N_ ("left more than there is memory to note"));
+    }
+}
+
+/* --- is it left? --- */
+
+static bool
+is_bound (const struct pto_pool *pool, const struct pto_level_task *task,
+          const struct pto_child *child)
+{
+  uint32_t worker = pto_level_task_members (task)->worker;
+
+  if (task->n_members > 1 || task->kind != child->kind || task->serves != child->level)
+    return false;
+  if (worker != PTO_WORKER_ANY)
+    return pool->numbers[task->kind][worker] == child->index;
+  for (uint32_t i = 0; i < pool->n_classes; i++)
+    if (pool->classes[i].kind == child->kind && pool->classes[i].level == child->level)
+      return pool->classes[i].n_children == 1;
+  return false;
+}
+
+static bool
+reads (const struct pto_slot *slot, struct extent extent)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const uint8_t *access = pto_level_task_access (task);
+
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    {
+      struct extent read = extent_of (slot, i);
+
+      if ((access[i] & ~(uint32_t) PTO_WIRE_OWNED) != PTO_WIRE_WRITE && read.begin < extent.end
+          && extent.begin < read.end)
+        return true;
+    }
+  return false;
+}
+
+/* Its list of consumers is open, since it has not ended; they are not over before that, and their
+ * edges are theirs. Acquire: pairs with the release of push_edge(), behind which a consumer is
+ * filled. */
+static bool
+is_read_there_only (const struct pto_pool *pool, const struct pto_slot *slot, struct extent extent,
+                    const struct pto_child *child)
+{
+  uint32_t ref = atomic_load_explicit (&slot->fanout, memory_order_acquire);
+  bool is_read = false;
+
+  while (ref != 0 && ref != PTO_FANOUT_CLOSED && ref != PTO_FANOUT_FAILED)
+    {
+      const struct pto_edge *edge = pto_engine_edge (pool->engine, ref);
+      const struct pto_slot *consumer = pto_engine_slot (pool->engine, edge->consumer);
+
+      ref = edge->next;
+      if (consumer->kernel == PTO_KERNEL_NONE || !reads (consumer, extent))
+        continue;
+      if (!is_bound (pool, pto_pool_task (consumer), child))
+        return false;
+      is_read = true;
+    }
+  return is_read;
+}
+
+bool
+pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
+                     const struct pto_slot *slot)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  uint64_t who[PTO_POOL_WORDS] = { 0 };
+  bool wants = false;
+
+  for (uint32_t i = 0; i < task->n_tensors; i++)
+    if (is_left (pool, station->child, slot, i))
+      {
+        struct extent extent = extent_of (slot, i);
+
+        if (is_read_there_only (pool, slot, extent, station->child))
+          continue;
+        pto_left_want (&pool->left, extent.begin, extent.end, who);
+        wants = true;
+      }
+  return wants;
+}
+
+bool
+pto_pool_fetch (struct pto_pool *pool, struct pto_station *station)
+{
+  struct pto_child *child = station->child;
+  struct pto_left_range *ranges = (struct pto_left_range *) pto_link_body (&child->link);
+  uint32_t n;
+
+  if (!child->far || pto_left_is_empty (&pool->left))
+    return false;
+  n = pto_left_ask (&pool->left, child->index, ranges, PTO_LINK_BODY / sizeof *ranges);
+  if (n == 0)
+    return false;
+  pto_pool_begin_request (pool, child, PTO_REQUEST_FETCH);
+  pto_link_post (
+      pool->peers, &child->link,
+      &(struct pto_letter){ .request = PTO_REQUEST_FETCH, .bytes = n * (uint32_t) sizeof *ranges });
+  return true;
+}
