@@ -149,6 +149,25 @@ class Left(unittest.TestCase):
         for seed in range(SEEDS):
             self.random_run(seed, 1024)
 
+    def test_more_than_there_is_room_for(self):
+        self.begin(arena="1M")
+        n = 16
+        out = Pto.Buffer.array((n, 4), "i2")
+
+        def graph(orch, out):
+            x = [orch.make_tensor(N, "i2") for _ in range(n)]
+            for i in range(n):
+                orch.submit_next_level(self.fill, [x[i].write(), i], worker=0)
+            for i in range(n):
+                orch.submit_next_level(self.add, [x[i].update(), 100], worker=0)
+            for i in range(n):
+                orch.submit_next_level(self.copy, [x[i][:4].read(), out[i].write_existing()], worker=0)
+
+        for _ in range(3):
+            out[:] = 0
+            self.host.run(graph, out)
+            self.assertEqual(out.tolist(), [[100 + i] * 4 for i in range(n)])
+
     def test_what_is_lost_with_its_worker(self):
         self.begin(remote_leave="1")
         out = Pto.Buffer.array((2, 4), "i2")
