@@ -379,6 +379,7 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
       struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      bool is_again;
 
       if ((which >> i & 1) == 0)
         continue;
@@ -395,9 +396,12 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
         }
       else if ((failed >> i & 1) != 0)
         pto_pool_note_failure (pool, slot, kind, station->child);
-      if (pool->config.writes != NULL)
+      is_again = (again >> i & 1) != 0;
+      if (pool->config.writes != NULL && !(is_again && kind == PTO_FAILURE_LOST_BEFORE))
         pto_pool_note_writes (pool, station, slot);
-      pto_pool_end_writing (pool, station, slot, (failed >> i & 1) != 0);
+      /* Who runs it once more needs to know where what it reads is, or was. */
+      if (!is_again)
+        pto_pool_end_writing (pool, station, slot, (failed >> i & 1) != 0);
     }
   station->others_failed = failed >> 1;
   station->others_again = again >> 1;
