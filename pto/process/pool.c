@@ -397,7 +397,7 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
       else if ((failed >> i & 1) != 0)
         pto_pool_note_failure (pool, slot, kind, station->child);
       is_again = (again >> i & 1) != 0;
-      if (pool->config.writes != NULL && !(is_again && kind == PTO_FAILURE_LOST_BEFORE))
+      if (pool->config.writes != NULL)
         pto_pool_note_writes (pool, station, slot);
       /* Who runs it once more needs to know where what it reads is, or was. */
       if (!is_again)
