@@ -53,7 +53,7 @@ enum pto_param
   PTO_PARAMETER_REMOTE_LEASE,   /* ms until it is lost, and its other end has ended; 0 = never */
   /* bytes from which on what a task writes is left there until it is needed here */
   PTO_PARAMETER_REMOTE_LEAVE,
-  PTO_PARAMETER_RETRIES,        /* levels: how often a lost task that may be is run again */
+  PTO_PARAMETER_RETRIES, /* levels: how often a lost task that may be is run again */
   PTO_N_PARAMETERS
 };
 

@@ -21,23 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct extent
-{
-  uint64_t begin, end;
-};
-
-static struct extent
-extent_of (const struct pto_slot *slot, uint32_t tensor)
-{
-  const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
-  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
-  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
-
-  for (uint32_t d = 0; d < given->ndims; d++)
-    bytes *= given->shapes[d];
-  return (struct extent){ begin, begin + bytes };
-}
-
 /* Does it find what it found before? Not what was passed on without a word, nor what was nowhere
  * but at the worker. */
 static bool
@@ -48,7 +31,7 @@ can_be_repeated (const struct pto_slot *slot)
 
   for (uint32_t i = 0; i < task->n_tensors; i++)
     {
-      struct extent written = extent_of (slot, i);
+      struct pto_extent written = pto_pool_extent (slot, i);
 
       if (access[i] == PTO_WIRE_READ)
         continue;
@@ -56,7 +39,7 @@ can_be_repeated (const struct pto_slot *slot)
         return false;
       for (uint32_t k = 0; k < task->n_tensors; k++)
         {
-          struct extent read = extent_of (slot, k);
+          struct pto_extent read = pto_pool_extent (slot, k);
 
           if (access[k] == PTO_WIRE_READ && read.begin < written.end && written.begin < read.end)
             return false;
@@ -208,7 +191,7 @@ pto_pool_clean (const struct pto_slot *slot)
   for (uint32_t i = 0; i < task->n_tensors; i++)
     if (access[i] == PTO_WIRE_WRITE)
       {
-        struct extent written = extent_of (slot, i);
+        struct pto_extent written = pto_pool_extent (slot, i);
 
         memset ((void *) (uintptr_t) written.begin, 0, written.end - written.begin);
       }

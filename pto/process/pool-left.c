@@ -17,25 +17,8 @@
 
 #include "../exec/text.h"
 
-struct extent
-{
-  uint64_t begin, end;
-};
-
-static struct extent
-extent_of (const struct pto_slot *slot, uint32_t tensor)
-{
-  const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
-  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
-  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
-
-  for (uint32_t d = 0; d < given->ndims; d++)
-    bytes *= given->shapes[d];
-  return (struct extent){ begin, begin + bytes };
-}
-
 static bool
-is_of_run (const struct pto_pool *pool, struct extent extent)
+is_of_run (const struct pto_pool *pool, struct pto_extent extent)
 {
   for (uint32_t i = 0; i < PTO_RINGS; i++)
     {
@@ -54,12 +37,12 @@ is_left (const struct pto_pool *pool, const struct pto_child *child, const struc
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   uint8_t access = pto_level_task_access (task)[tensor];
-  struct extent extent;
+  struct pto_extent extent;
 
   if (!child->far || child->leave_bytes == 0 || task->n_members > 1 || task->idempotent
       || (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) != PTO_WIRE_WRITE)
     return false;
-  extent = extent_of (slot, tensor);
+  extent = pto_pool_extent (slot, tensor);
   return extent.end - extent.begin >= child->leave_bytes && is_of_run (pool, extent);
 }
 
@@ -68,7 +51,7 @@ pto_pool_access (struct pto_pool *pool, const struct pto_child *child, const str
                  uint32_t tensor)
 {
   uint8_t access = pto_level_task_access (pto_pool_task (slot))[tensor];
-  struct extent extent;
+  struct pto_extent extent;
   uint32_t who;
 
   if (!child->far || (access & PTO_WIRE_STAYS) != 0)
@@ -77,7 +60,7 @@ pto_pool_access (struct pto_pool *pool, const struct pto_child *child, const str
     access |= PTO_WIRE_LEFT;
   if ((access & PTO_WIRE_READ) == 0 || pto_left_is_empty (&pool->left))
     return access;
-  extent = extent_of (slot, tensor);
+  extent = pto_pool_extent (slot, tensor);
   if (pto_left_find (&pool->left, extent.begin, extent.end, child->index, &who) == PTO_LEFT_THERE)
     access |= PTO_WIRE_KEPT;
   return access;
@@ -98,7 +81,7 @@ pto_pool_need (struct pto_pool *pool, const struct pto_station *station,
     return PTO_LEFT_HERE;
   for (uint32_t i = 0; i < task->n_tensors; i++)
     {
-      struct extent extent = extent_of (slot, i);
+      struct pto_extent extent = pto_pool_extent (slot, i);
       enum pto_left_where one;
 
       if ((access[i] & PTO_WIRE_STAYS) != 0)
@@ -134,7 +117,7 @@ pto_pool_begin_writing (struct pto_pool *pool, const struct pto_station *station
   for (uint32_t i = 0; i < task->n_tensors; i++)
     if ((access[i] & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) == PTO_WIRE_WRITE)
       {
-        struct extent extent = extent_of (slot, i);
+        struct pto_extent extent = pto_pool_extent (slot, i);
 
         pto_left_remove (&pool->left, extent.begin, extent.end, station->child->index);
       }
@@ -152,11 +135,11 @@ pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
     return;
   for (uint32_t i = 0; i < task->n_tensors; i++)
     {
-      struct extent extent;
+      struct pto_extent extent;
 
       if ((access[i] & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) != PTO_WIRE_WRITE)
         continue;
-      extent = extent_of (slot, i);
+      extent = pto_pool_extent (slot, i);
       if (failed || !is_left (pool, child, slot, i))
         pto_left_remove (&pool->left, extent.begin, extent.end, PTO_LEFT_NOBODY);
       else if (!pto_left_add (&pool->left, extent.begin, extent.end, child->index))
@@ -184,14 +167,14 @@ is_bound (const struct pto_pool *pool, const struct pto_level_task *task,
 }
 
 static bool
-reads (const struct pto_slot *slot, struct extent extent)
+reads (const struct pto_slot *slot, struct pto_extent extent)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   const uint8_t *access = pto_level_task_access (task);
 
   for (uint32_t i = 0; i < task->n_tensors; i++)
     {
-      struct extent read = extent_of (slot, i);
+      struct pto_extent read = pto_pool_extent (slot, i);
 
       if ((access[i] & ~(uint32_t) PTO_WIRE_OWNED) != PTO_WIRE_WRITE && read.begin < extent.end
           && extent.begin < read.end)
@@ -204,8 +187,8 @@ reads (const struct pto_slot *slot, struct extent extent)
  * edges are theirs. Acquire: pairs with the release of push_edge(), behind which a consumer is
  * filled. */
 static bool
-is_read_there_only (const struct pto_pool *pool, const struct pto_slot *slot, struct extent extent,
-                    const struct pto_child *child)
+is_read_there_only (const struct pto_pool *pool, const struct pto_slot *slot,
+                    struct pto_extent extent, const struct pto_child *child)
 {
   uint32_t ref = atomic_load_explicit (&slot->fanout, memory_order_acquire);
   bool is_read = false;
@@ -236,7 +219,7 @@ pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
   for (uint32_t i = 0; i < task->n_tensors; i++)
     if (is_left (pool, station->child, slot, i))
       {
-        struct extent extent = extent_of (slot, i);
+        struct pto_extent extent = pto_pool_extent (slot, i);
 
         if (is_read_there_only (pool, slot, extent, station->child))
           continue;

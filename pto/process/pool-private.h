@@ -141,6 +141,11 @@ pto_pool_task (const struct pto_slot *slot)
   return pto_payload_extra (slot->payload);
 }
 
+struct pto_extent
+{
+  uint64_t begin, end;
+};
+
 /* --- pool.c --- */
 
 /* It is asked something now, which is in its link. */
@@ -168,6 +173,8 @@ void pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, u
 void pto_pool_record_post (struct pto_pool *pool, struct pto_station *station);
 /* The member that it has had is over: answered, or lost with it. */
 void pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered);
+/* Of one of all its members' tensors: addresses. */
+struct pto_extent pto_pool_extent (const struct pto_slot *slot, uint32_t tensor);
 /* What such a task of the station has written, or may have. Before whatever comes after it begins.
  */
 void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,

@@ -274,27 +274,35 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
 
 /* --- what it writes --- */
 
+struct pto_extent
+pto_pool_extent (const struct pto_slot *slot, uint32_t tensor)
+{
+  const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
+  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
+  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+
+  for (uint32_t d = 0; d < given->ndims; d++)
+    bytes *= given->shapes[d];
+  return (struct pto_extent){ begin, begin + bytes };
+}
+
 void
 pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
                       const struct pto_slot *slot)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   const struct pto_member *member = &pto_level_task_members (task)[station->endpoint.member];
-  const int64_t *tensors = slot->payload->args + member->first_tensor;
   const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
 
   for (uint32_t i = 0; i < member->n_tensors; i++)
     {
-      const TensorData *given = (const TensorData *) (uintptr_t) tensors[i];
-      uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
-      uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+      struct pto_extent extent;
 
       /* Of what is passed on without a word nobody knows. */
       if ((access[i] & ~(PTO_WIRE_STAYS | PTO_WIRE_OWNED)) == PTO_WIRE_READ)
         continue;
-      for (uint32_t d = 0; d < given->ndims; d++)
-        bytes *= given->shapes[d];
-      pto_writes_add (pool->config.writes, begin, begin + bytes, station->child->index);
+      extent = pto_pool_extent (slot, member->first_tensor + i);
+      pto_writes_add (pool->config.writes, extent.begin, extent.end, station->child->index);
     }
 }
 
