@@ -30,7 +30,7 @@ typedef struct
   GArray *pieces;              /* NULL: it is not sent */
   struct pto_failure *failure; /* NULL: it has not failed */
   guint32 status;
-  guint64 began, ended; /* as trace stamps count; 0: it did not run */
+  struct pto_stamps stamps;
 } Task;
 
 static guint64
@@ -320,7 +320,7 @@ count_missing (const Piece *piece)
 
 /* Of a piece, what is not there: it is about to be. Each is in one place of this process. */
 static GArray *
-take_missing (PtoRemoteChild *self, const Piece *piece)
+take_missing (PtoRemoteChild *self, const Piece *piece, struct pto_stamps *stamps)
 {
   guint64 bytes = count_missing (piece);
   g_autoptr (GArray) missing = NULL;
@@ -330,6 +330,10 @@ take_missing (PtoRemoteChild *self, const Piece *piece)
     return parts;
   pto_remote_child_count (&self->traffic->sent, bytes);
   pto_remote_child_count (&self->traffic->saved, piece->end - piece->begin - bytes);
+  stamps->sent += bytes;
+  stamps->saved += piece->end - piece->begin - bytes;
+  if (stamps->sent_from == 0)
+    stamps->sent_from = pto_call_ticks ();
   missing = pto_remote_directory_list_missing (piece->block, piece->begin, piece->end);
   for (guint i = 0; i < missing->len; i++)
     {
@@ -356,17 +360,17 @@ get_source (PtoRemoteChild *self, const PtoRemoteSpan *span)
 }
 
 static gboolean
-put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces, GError **error)
+put_pieces (PtoRemoteChild *self, const struct pto_call *call, Task *task, GError **error)
 {
   GVariant *dropped = pto_remote_child_make_dropped (self);
 
   pto_remote_child_tell (self, "Begin",
                          g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
                          NULL, 0);
-  for (guint i = 0; i < pieces->len; i++)
+  for (guint i = 0; i < task->pieces->len; i++)
     {
-      const Piece *piece = &g_array_index (pieces, Piece, i);
-      g_autoptr (GArray) missing = take_missing (self, piece);
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+      g_autoptr (GArray) missing = take_missing (self, piece, &task->stamps);
 
       for (guint s = 0; s < missing->len; s++)
         {
@@ -391,6 +395,21 @@ typedef struct
   guint64 ticks;
 } Moment;
 
+/* Of a message and its reply, how the other end's ns become trace stamps here. */
+typedef struct
+{
+  guint64 ticks; /* when it went */
+  gdouble ticks_per_ns;
+  gdouble lead;    /* ns: half of what the other clock has not counted was the way there */
+  guint64 replied; /* ns by the other clock */
+} There;
+
+static guint64
+get_stamp (const There *there, guint64 ns)
+{
+  return there->ticks + (guint64) (((gdouble) ns + there->lead) * there->ticks_per_ns);
+}
+
 static void
 fail_task (Task *task, GError *error)
 {
@@ -399,10 +418,11 @@ fail_task (Task *task, GError *error)
 }
 
 static void
-pack_piece (PtoRemoteChild *self, GByteArray *bytes, const Piece *piece, gboolean were_put)
+pack_piece (PtoRemoteChild *self, GByteArray *bytes, const Piece *piece, gboolean were_put,
+            struct pto_stamps *stamps)
 {
   PtoRemoteBlock *block = piece->block;
-  g_autoptr (GArray) missing = were_put ? NULL : take_missing (self, piece);
+  g_autoptr (GArray) missing = were_put ? NULL : take_missing (self, piece, stamps);
   PtoRemoteRunPiece to = { .bytes = piece->end - piece->begin,
                            .access = piece->access,
                            .n_spans = missing != NULL ? missing->len : 0 };
@@ -446,7 +466,7 @@ get_moment (void)
 }
 
 static void
-pack_task (PtoRemoteChild *self, GByteArray *bytes, const Task *task, guint64 id, gboolean were_put)
+pack_task (PtoRemoteChild *self, GByteArray *bytes, Task *task, guint64 id, gboolean were_put)
 {
   const struct pto_call *call = &task->call;
   const struct pto_args_view *args = &call->args;
@@ -462,7 +482,7 @@ pack_task (PtoRemoteChild *self, GByteArray *bytes, const Task *task, guint64 id
   pto_remote_pack (bytes, &to, sizeof to);
   pto_remote_pack (bytes, call->config, to.config_bytes);
   for (guint i = 0; i < to.n_pieces; i++)
-    pack_piece (self, bytes, &g_array_index (task->pieces, Piece, i), were_put);
+    pack_piece (self, bytes, &g_array_index (task->pieces, Piece, i), were_put, &task->stamps);
   for (guint i = 0; i < to.n_tensors; i++)
     pack_tensor (bytes, &args->tensors[i], task->pieces);
   pto_remote_pack (bytes, args->scalars, to.n_scalars * sizeof args->scalars[0]);
@@ -488,9 +508,9 @@ count_travelling (const Task *task, guint64 *missing)
 }
 
 /* What has become of them; NULL: none has begun there. One that is too large for a message goes
- * alone, behind its contents. */
+ * alone, behind its contents. *sent: when the message itself went. */
 static GVariant *
-ask_to_run (PtoRemoteChild *self, const struct pto_call *call, const Task *tasks, guint n,
+ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, Moment *sent,
             GError **error)
 {
   g_autoptr (GArray) dropped = NULL;
@@ -506,7 +526,7 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, const Task *tasks
   if (missing > PTO_REMOTE_INLINE_BYTES)
     {
       are_put = TRUE;
-      if (!put_pieces (self, call, tasks[0].pieces, error))
+      if (!put_pieces (self, call, &tasks[0], error))
         return NULL;
     }
   dropped = pto_remote_directory_steal_dropped (self->directory);
@@ -526,6 +546,7 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, const Task *tasks
   for (guint i = 0; i < n; i++)
     pack_task (self, bytes, &tasks[i], call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task,
                are_put);
+  *sent = get_moment ();
   return pto_remote_child_call (
       self, call, "Run",
       g_variant_new ("(@ay)", pto_remote_take_bytes (g_byte_array_free_to_bytes (bytes))), "(ay)",
@@ -583,9 +604,10 @@ pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint
 /* Just what its tensors say, for somebody else may write what lies between. written: of each piece
  * that is, what it is now; NULL: it is fetched. */
 static gboolean
-take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GError **error)
+take_written (PtoRemoteChild *self, Task *task, const guint8 **written, GError **error)
 {
   const struct pto_args_view *args = &task->call.args;
+  struct pto_stamps *stamps = &task->stamps;
 
   for (int i = 0; i < args->tensor_count; i++)
     {
@@ -597,6 +619,7 @@ take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GE
       if (!pto_wire_comes_back (tensor->access) || bytes == 0)
         continue;
       pto_remote_child_count (&self->traffic->received, bytes);
+      stamps->received += bytes;
       if (written != NULL)
         memcpy ((gpointer) (guintptr) tensor->data, written[number] + (tensor->data - piece->begin),
                 bytes);
@@ -605,16 +628,18 @@ take_written (PtoRemoteChild *self, const Task *task, const guint8 **written, GE
                                         error))
         return FALSE;
     }
+  stamps->received_to = pto_call_ticks ();
   return TRUE;
 }
 
-/* The same, out of a reply. */
+/* The same, out of a reply, which left the other end at that tick. */
 static gboolean
-read_written (PtoRemoteChild *self, const Task *task, const PtoRemoteDone *done,
-              PtoRemoteReader *reader, GError **error)
+read_written (PtoRemoteChild *self, Task *task, const PtoRemoteDone *done, PtoRemoteReader *reader,
+              guint64 replied, GError **error)
 {
   g_autofree const guint8 **written = NULL;
 
+  task->stamps.received_from = done->has_written ? replied : pto_call_ticks ();
   if (!done->has_written)
     return take_written (self, task, NULL, error);
   written = g_new0 (const guint8 *, task->pieces->len + 1);
@@ -654,8 +679,8 @@ read_text (PtoRemoteReader *reader, guint32 bytes)
 
 /* What has become of one. */
 static void
-take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, const Moment *sent,
-           gdouble ticks_per_ns, gdouble lead, guint64 *busy)
+take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, const There *there,
+           guint64 *busy)
 {
   PtoRemoteDone done;
   g_autofree char *domain = NULL;
@@ -668,13 +693,14 @@ take_done (PtoRemoteChild *self, Task *task, PtoRemoteReader *reader, const Mome
   text = read_text (reader, done.text_bytes);
   detail = pto_remote_read (reader, done.detail_bytes, 1);
   *busy += done.ended - MIN (done.began, done.ended);
-  task->began = sent->ticks + (guint64) (((gdouble) done.began + lead) * ticks_per_ns);
-  task->ended = sent->ticks + (guint64) (((gdouble) done.ended + lead) * ticks_per_ns);
+  task->stamps.began = get_stamp (there, done.began);
+  task->stamps.ended = get_stamp (there, done.ended);
+  task->stamps.sent_to = get_stamp (there, 0);
   if (reader->is_bad)
     g_set_error_literal (&error, PTO_ERROR, PTO_ERROR_INTERNAL,
                          _ ("the remote worker has not said what became of a task"));
   else if (done.status == 0)
-    read_written (self, task, &done, reader, &error);
+    read_written (self, task, &done, reader, get_stamp (there, there->replied), &error);
   else
     {
       task->failure = g_new0 (struct pto_failure, 1);
@@ -697,19 +723,18 @@ take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Mom
   PtoRemoteDoneHead head;
   Moment now = get_moment ();
   gdouble spent = MAX ((gdouble) (now.ns - sent->ns), 1);
-  /* The other clock has counted so much of it; half of the rest was the way there. */
-  gdouble lead;
+  There there = { sent->ticks, (gdouble) (now.ticks - sent->ticks) / spent, 0, 0 };
   guint n_done;
 
   reader.at = g_variant_get_fixed_array (bytes, &reader.left, 1);
   pto_remote_read_one (&reader, &head);
-  lead = MAX ((spent - (gdouble) head.ns) / 2, 0);
+  there.replied = head.ns;
+  there.lead = MAX ((spent - (gdouble) head.ns) / 2, 0);
   /* One that was not recalled has begun, and one that was has not, whatever is said of it. */
   n_done = MIN (head.n_tasks > 0 ? (guint) MIN (head.n_tasks, n) : n, kept);
   for (guint i = 0; i < n; i++)
     if (i < n_done)
-      take_done (self, &tasks[i], &reader, sent, (gdouble) (now.ticks - sent->ticks) / spent, lead,
-                 busy);
+      take_done (self, &tasks[i], &reader, &there, busy);
     else
       forget_pieces (self, tasks[i].pieces);
   return n_done;
@@ -726,7 +751,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
   g_autoptr (GError) spilt = NULL;
   g_autoptr (GVariant) reply = NULL;
   PtoRemoteBatch batch = { .n = n, .kept = G_MAXUINT };
-  Moment sent = get_moment ();
+  Moment sent = { 0 };
   gboolean is_full;
   guint n_kept;
 
@@ -734,7 +759,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     batch.numbers[i] = tasks[i].number;
   batch.numbers[n] = more != NULL ? more->number : G_MAXUINT;
   self->batch = !again && (n > 1 || more != NULL) ? &batch : NULL;
-  reply = ask_to_run (self, call, tasks, n, &refused);
+  reply = ask_to_run (self, call, tasks, n, &sent, &refused);
   self->batch = NULL;
   if (reply != NULL)
     {
@@ -748,7 +773,10 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     }
   is_full = g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY);
   for (guint i = 0; i < n; i++)
-    forget_pieces (self, tasks[i].pieces);
+    {
+      tasks[i].stamps.sent_to = pto_call_ticks ();
+      forget_pieces (self, tasks[i].pieces);
+    }
   if (is_full && !pto_remote_child_spill (self, call, &spilt))
     g_clear_error (&spilt);
   pto_remote_directory_drop_all (self->directory);
@@ -1004,10 +1032,8 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
       g_clear_pointer (&task->failure, g_free);
     }
   /* Where its parcels were, which nobody needs any more. */
-  if (record != 0 && call->request != PTO_REQUEST_TASK)
-    for (guint i = 0; i < tasks->len; i++)
-      pto_call_tell_stamps (call, i, g_array_index (tasks, Task, i).began,
-                            g_array_index (tasks, Task, i).ended);
+  for (guint i = 0; record != 0 && i < tasks->len; i++)
+    pto_call_tell_stamps (call, i, &g_array_index (tasks, Task, i).stamps);
   pto_call_tell_tasks (call, failed, busy);
   return status;
 }

@@ -782,7 +782,7 @@ pto_trace_analysis_new (PtoTrace *trace)
 
       if (PTO_TRACE_IS_WORDS (record->kind))
         continue;
-      if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL)
+      if (PTO_TRACE_HAS_END (record->kind))
         time = MAX (time, record->extra);
       analysis->last = MAX (analysis->last, time - analysis->first);
     }
@@ -792,6 +792,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   read_records (analysis, trace, tasks, edges, members, dispatches, lasts, index);
   read_scopes (analysis, trace, tasks, index);
   read_occupancy (analysis, trace);
+  pto_trace_read_transfers (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);
 
@@ -834,6 +835,9 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
       g_array_unref (analysis->edges[r]);
     }
   g_array_unref (analysis->nodes);
+  g_array_unref (analysis->transfers);
+  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+    g_array_unref (analysis->moved[i]);
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
     g_array_unref (analysis->full[t]);
   g_array_unref (analysis->depth);

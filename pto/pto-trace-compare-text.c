@@ -171,6 +171,20 @@ append_cores (GString *text, JsonObject *object)
     }
 }
 
+static void
+append_moved (GString *text, JsonObject *object)
+{
+  static const char *const kinds[][2] = { { "bytes_sent", N_ ("bytes sent") },
+                                          { "bytes_received", N_ ("bytes received") },
+                                          { "bytes_saved", N_ ("bytes that were there already") } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (json_object_has_member (object, kinds[i][0]) && get_change (object, kinds[i][0]) != 0)
+      g_string_append_printf (text, _ ("%s: %" PRIi64 ", then %" PRIi64 "\n"), _ (kinds[i][1]),
+                              get_both (object, kinds[i][0], "before"),
+                              get_both (object, kinds[i][0], "after"));
+}
+
 /* --- tables --- */
 
 static gboolean
@@ -527,6 +541,7 @@ pto_trace_append_comparison (GString *text, JsonObject *object)
     }
   append_elapsed (text, object);
   append_cores (text, object);
+  append_moved (text, object);
   append_path (text, object);
   append_kernels (text, object);
   append_kernel_waits (text, object);

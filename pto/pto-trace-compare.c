@@ -331,6 +331,25 @@ add_cores (Comparison *comparison, JsonBuilder *json)
   json_builder_end_array (json);
 }
 
+/* What of tensors travelled, of runs of which some did or would have. */
+static void
+add_moved (Comparison *comparison, JsonBuilder *json)
+{
+  guint64 sums[PTO_N_SIDES][PTO_TRACE_N_MOVED];
+
+  if (comparison->analyses[PTO_BEFORE]->transfers->len == 0
+      && comparison->analyses[PTO_AFTER]->transfers->len == 0)
+    return;
+  for (guint s = 0; s < PTO_N_SIDES; s++)
+    pto_trace_sum_core (comparison->analyses[s], PTO_TRACE_NOWHERE, sums[s]);
+  add_both (comparison, json, "bytes_sent", sums[PTO_BEFORE][PTO_TRACE_SENT],
+            sums[PTO_AFTER][PTO_TRACE_SENT]);
+  add_both (comparison, json, "bytes_received", sums[PTO_BEFORE][PTO_TRACE_RECEIVED],
+            sums[PTO_AFTER][PTO_TRACE_RECEIVED]);
+  add_both (comparison, json, "bytes_saved", sums[PTO_BEFORE][PTO_TRACE_SAVED],
+            sums[PTO_AFTER][PTO_TRACE_SAVED]);
+}
+
 static gint
 compare_times (gconstpointer a, gconstpointer b)
 {
@@ -739,6 +758,7 @@ compare (PtoTrace *before, PtoTrace *after)
               comparison.analyses[PTO_AFTER]->n_deps);
   add_both (&comparison, json, "failed", comparison.analyses[PTO_BEFORE]->n_failed,
             comparison.analyses[PTO_AFTER]->n_failed);
+  add_moved (&comparison, json);
   add_cores (&comparison, json);
   add_path (&comparison, json);
   add_kernels (&comparison, json);

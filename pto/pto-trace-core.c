@@ -30,6 +30,7 @@ struct _PtoTraceCore
   guint number;
   int cluster;
   guint64 busy;
+  guint64 moved[PTO_TRACE_N_MOVED];
 };
 
 G_DEFINE_FINAL_TYPE (PtoTraceCore, pto_trace_core, G_TYPE_OBJECT)
@@ -57,7 +58,8 @@ pto_trace_core_init (PtoTraceCore *self)
 }
 
 PtoTraceCore *
-pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint number, guint64 busy)
+pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint number, guint64 busy,
+                     const guint64 moved[PTO_TRACE_N_MOVED])
 {
   PtoTraceCore *self = g_object_new (PTO_TYPE_TRACE_CORE, NULL);
   guint cluster, type;
@@ -66,6 +68,7 @@ pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint numb
   self->path = path;
   self->number = number;
   self->busy = busy;
+  memcpy (self->moved, moved, sizeof self->moved);
   self->name = pto_trace_dup_core_name (of, number);
   pto_trace_locate_core (of, number, &cluster, &type);
   if (pto_trace_is_level (of))
@@ -200,6 +203,71 @@ pto_trace_core_get_busy_ns (PtoTraceCore *self)
   g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
 
   return self->busy;
+}
+
+/**
+ * pto_trace_core_get_bytes_sent:
+ * @self: a core
+ *
+ * Gives how much of tensors was sent to it, over all runs of its worker.
+ *
+ * Nothing is where it shares memory with that. What did not travel for one task alone counts, too:
+ * copies that the program makes while a run is under way, for instance.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_core_get_bytes_sent (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
+
+  return self->moved[PTO_TRACE_SENT];
+}
+
+/**
+ * pto_trace_core_get_bytes_received:
+ * @self: a core
+ *
+ * Gives how much of tensors came from it, over all runs of its worker.
+ *
+ * What had stayed there, and was fetched when somebody needed it, counts, too.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_core_get_bytes_received (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
+
+  return self->moved[PTO_TRACE_RECEIVED];
+}
+
+/**
+ * pto_trace_core_get_bytes_saved:
+ * @self: a core
+ *
+ * Gives how much of tensors did not have to be sent to it, since it was there already.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_core_get_bytes_saved (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
+
+  return self->moved[PTO_TRACE_SAVED];
 }
 
 /**

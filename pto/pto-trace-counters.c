@@ -47,6 +47,7 @@ typedef struct
   guint64 stalled;
   guint64 bytes_in;
   guint64 bytes_out;
+  guint64 moved[PTO_TRACE_N_MOVED];
   PtoTraceWaits waits;
 } Counters;
 
@@ -220,8 +221,12 @@ count_task (PtoTrace *trace, const PtoTraceAnalysis *analysis, const PtoTraceEnt
   for (guint k = 0; k < n; k++)
     {
       const PtoTraceEntry *run = k == 0 ? task : &analysis->tasks[task->first_member + k - 1];
+      guint64 moved[PTO_TRACE_N_MOVED];
 
       count_run (run, counters);
+      pto_trace_sum_entry (analysis, run, moved);
+      for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+        counters->moved[i] += moved[i];
       if (run->core == PTO_TRACE_NOWHERE)
         continue;
       count_run (run, &cores[run->core]);
@@ -259,6 +264,12 @@ add_counters (JsonBuilder *json, PtoTrace *trace, const Counters *counters, guin
     {
       pto_answer_add_number (json, "bytes_in", counters->bytes_in);
       pto_answer_add_number (json, "bytes_out", counters->bytes_out);
+    }
+  if ((events & PTO_TRACE_COUNT_MEMORY) != 0 && pto_trace_get_analysis (trace)->transfers->len > 0)
+    {
+      pto_answer_add_number (json, "bytes_sent", counters->moved[PTO_TRACE_SENT]);
+      pto_answer_add_number (json, "bytes_received", counters->moved[PTO_TRACE_RECEIVED]);
+      pto_answer_add_number (json, "bytes_saved", counters->moved[PTO_TRACE_SAVED]);
     }
 }
 
@@ -355,6 +366,7 @@ pto_trace_add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalys
       guint cluster, type;
 
       pto_trace_locate_core (trace, core, &cluster, &type);
+      pto_trace_sum_core (analysis, core, cores[core].moved);
       add_core (json, trace, analysis, core, &cores[core], &idleness[type], events);
     }
   json_builder_end_array (json);
@@ -384,6 +396,9 @@ static const struct
   { "idle_ns", N_ ("idle"), TRUE },
   { "bytes_in", N_ ("bytes in"), FALSE },
   { "bytes_out", N_ ("bytes out"), FALSE },
+  { "bytes_sent", N_ ("bytes sent"), FALSE },
+  { "bytes_received", N_ ("received"), FALSE },
+  { "bytes_saved", N_ ("there already"), FALSE },
 };
 
 static void
@@ -478,7 +493,8 @@ pto_trace_append_counters (GString *text, JsonObject *object)
     {
       JsonObject *core = json_array_get_object_element (cores, i);
 
-      if (pto_answer_get_number (core, "runs") > 0)
+      if (pto_answer_get_number (core, "runs") > 0 || pto_answer_get_number (core, "bytes_sent") > 0
+          || pto_answer_get_number (core, "bytes_received") > 0)
         g_ptr_array_add (busy, core);
       else
         n_unused++;

@@ -76,4 +76,9 @@ void pto_html_end_column (GString *text);
 /* What tasks were given; nothing where that is not recorded. */
 void pto_html_append_arguments (PtoHtmlPage *page);
 
+/* --- pto-trace-html-transfers.c --- */
+
+/* What of tensors travelled, by row and start; nothing where none did. */
+void pto_html_append_transfers (PtoHtmlPage *page);
+
 G_END_DECLS

@@ -716,6 +716,9 @@ append_strips (PtoHtmlPage *page)
     }
   append_strip (page->text, "map", "nodes", analysis->nodes);
   append_strip (page->text, "scopes", "open scopes", analysis->depth);
+  append_strip (page->text, "moved", "sent", analysis->moved[PTO_TRACE_SENT]);
+  append_strip (page->text, "moved", "received", analysis->moved[PTO_TRACE_RECEIVED]);
+  append_strip (page->text, "moved", "saved", analysis->moved[PTO_TRACE_SAVED]);
   pto_html_end_column (page->text);
 }
 
@@ -895,6 +898,7 @@ append_data (PtoHtmlPage *page)
   append_members (page);
   append_edges (page);
   pto_html_append_arguments (page);
+  pto_html_append_transfers (page);
   append_scopes (page);
   pto_html_begin_column (text, "files");
   for (guint i = 0; i < page->files->len; i++)
@@ -977,7 +981,8 @@ append_page (PtoHtmlPage *page)
  * rows, down to the cores of its chips; for each task when it was submitted, ready, dispatched, ran
  * and gave its slot back, where its submit stands, what it was given, what it waited for, and the
  * tasks before and behind it; the graph of tasks; how many tasks were ready and alive, and how full
- * heaps, pools and the TensorMap were, at any time; a table of kernels; the critical path; and what
+ * heaps, pools and the TensorMap were, at any time; what of tensors travelled to workers that share
+ * no memory with the run, and back; a table of kernels; the critical path; and what
  * was dropped. Kernels have the colours of [method@Pto.Trace.to_svg], tasks its names, and clusters
  * without work are one line, too, which opens them. The text depends on
  * nothing but the records; 100 000 tasks are some 10 MB.

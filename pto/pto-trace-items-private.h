@@ -16,6 +16,6 @@ const PtoTraceView *pto_trace_task_peek (PtoTraceTask *task, guint64 *id);
 
 /* The one of that number of a worker's trace. trace, which it keeps, keeps the path. */
 PtoTraceCore *pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint number,
-                                   guint64 busy);
+                                   guint64 busy, const guint64 moved[PTO_TRACE_N_MOVED]);
 
 G_END_DECLS

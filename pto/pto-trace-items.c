@@ -46,6 +46,7 @@ struct _PtoTraceParts
   guint n_edges;
   guint n_cores;
   guint64 *core_busy; /* on the clock of the outermost */
+  guint64 (*core_moved)[PTO_TRACE_N_MOVED];
 };
 
 static void
@@ -116,6 +117,21 @@ add_busy (PtoTraceParts *parts, const Part *part)
     }
 }
 
+static void
+add_moved (PtoTraceParts *parts, const Part *part)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (part->view.trace);
+
+  for (guint core = 0; analysis->transfers->len > 0 && core < analysis->n_cores; core++)
+    {
+      guint64 sum[PTO_TRACE_N_MOVED];
+
+      pto_trace_sum_core (analysis, core, sum);
+      for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+        parts->core_moved[part->place->first_core + core][i] += sum[i];
+    }
+}
+
 static PtoTraceParts *
 parts_new (PtoTrace *trace)
 {
@@ -134,8 +150,12 @@ parts_new (PtoTrace *trace)
       parts->n_cores += place->trace->topology.n_cores;
     }
   parts->core_busy = g_new0 (guint64, MAX (parts->n_cores, 1));
+  parts->core_moved = g_malloc0_n (MAX (parts->n_cores, 1), sizeof *parts->core_moved);
   for (guint i = 0; i < parts->parts->len; i++)
-    add_busy (parts, g_ptr_array_index (parts->parts, i));
+    {
+      add_busy (parts, g_ptr_array_index (parts->parts, i));
+      add_moved (parts, g_ptr_array_index (parts->parts, i));
+    }
   return parts;
 }
 
@@ -147,6 +167,7 @@ pto_trace_parts_free (PtoTraceParts *parts)
   g_ptr_array_unref (parts->parts);
   g_ptr_array_unref (parts->places);
   g_free (parts->core_busy);
+  g_free (parts->core_moved);
   g_free (parts);
 }
 
@@ -565,6 +586,84 @@ pto_trace_task_is_critical (PtoTraceTask *self)
   return self->entry->critical;
 }
 
+static guint64
+sum_bytes (PtoTraceTask *self, guint what)
+{
+  guint64 sum[PTO_TRACE_N_MOVED];
+
+  pto_trace_sum_entry (pto_trace_get_analysis (self->part->view.trace), self->entry, sum);
+  return sum[what];
+}
+
+/**
+ * pto_trace_task_get_bytes_sent:
+ * @self: a task
+ *
+ * Gives how much of its tensors was sent to the worker that it ran on.
+ *
+ * Nothing is where that shares memory with the run. Of a group it is what travelled for the member
+ * that [method@Pto.TraceTask.get_core] names.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_task_get_bytes_sent (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return sum_bytes (self, PTO_TRACE_SENT);
+}
+
+/**
+ * pto_trace_task_get_bytes_received:
+ * @self: a task
+ *
+ * Gives how much of its tensors came back from the worker that it ran on.
+ *
+ * What stays there, and is fetched when somebody needs it, is no task's: see
+ * [method@Pto.TraceCore.get_bytes_received]. Of a group it is as for
+ * [method@Pto.TraceTask.get_bytes_sent].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_task_get_bytes_received (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return sum_bytes (self, PTO_TRACE_RECEIVED);
+}
+
+/**
+ * pto_trace_task_get_bytes_saved:
+ * @self: a task
+ *
+ * Gives how much of what it reads did not have to be sent, since it was there already.
+ *
+ * Of a group it is as for [method@Pto.TraceTask.get_bytes_sent].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_task_get_bytes_saved (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return sum_bytes (self, PTO_TRACE_SAVED);
+}
+
 /**
  * pto_trace_task_to_string:
  * @self: a task
@@ -855,7 +954,7 @@ make_core (PtoTraceList *self, guint position)
     place = g_ptr_array_index (self->parts->places, --at);
   while (place->first_core > position);
   return pto_trace_core_make (self->trace, place->path, place->trace, position - place->first_core,
-                              self->parts->core_busy[position]);
+                              self->parts->core_busy[position], self->parts->core_moved[position]);
 }
 
 static gpointer

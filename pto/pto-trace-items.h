@@ -82,6 +82,12 @@ gint64 pto_trace_task_get_complete_ns (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 gint64 pto_trace_task_get_retire_ns (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_task_get_bytes_sent (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_task_get_bytes_received (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_task_get_bytes_saved (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_task_has_failed (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_task_is_critical (PtoTraceTask *self);
@@ -123,6 +129,12 @@ PTO_AVAILABLE_IN_0_1
 int pto_trace_core_get_cluster (PtoTraceCore *self);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_core_get_busy_ns (PtoTraceCore *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_core_get_bytes_sent (PtoTraceCore *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_core_get_bytes_received (PtoTraceCore *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_core_get_bytes_saved (PtoTraceCore *self);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_core_to_string (PtoTraceCore *self);
 

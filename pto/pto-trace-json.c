@@ -20,6 +20,7 @@ enum
   TID_STALLS = 2,
   TID_SCHEDULER = 10, /* + scheduler */
   TID_CORE = 1000,    /* + core */
+  TID_TENSORS = 9000, /* + child: what travels to it and back */
   /* From one worker's numbers to the next one's: more than any chip has of either. */
   PID_STRIDE = 4096,
   TID_STRIDE = 16384
@@ -32,6 +33,7 @@ typedef struct
   char *path;   /* of it; NULL: a chip without a parent */
   gboolean is_named;
   gboolean has_stalls;
+  GHashTable *tensors; /* children that have a row for those */
 } Rows;
 
 typedef struct
@@ -281,6 +283,46 @@ append_runs (Writer *writer)
       }
 }
 
+/* On a row of its own: it may overlap with what runs. */
+static void
+append_transfers (Writer *writer)
+{
+  PtoTrace *trace = writer->trace;
+
+  for (guint c = 0; writer->analysis->transfers->len > 0 && c < writer->analysis->n_cores; c++)
+    {
+      g_autoptr (GPtrArray) list = pto_trace_list_transfers (writer->analysis, c);
+
+      if (list->len > 0 && g_hash_table_add (writer->rows->tensors, GUINT_TO_POINTER (c)))
+        {
+          g_autofree char *core = pto_trace_dup_core_name (trace, c);
+          g_autofree char *name = g_strdup_printf ("%s: tensors", core);
+
+          append_metadata (writer, "thread", PID_CONTROL, TID_TENSORS + c, name,
+                           2 + trace->topology.n_schedulers + trace->topology.n_cores + c);
+        }
+      for (guint i = 0; i < list->len; i++)
+        {
+          const PtoTraceTransfer *transfer = g_ptr_array_index (list, i);
+
+          begin (writer, 'X', PID_CONTROL, TID_TENSORS + c, transfer->start);
+          append_duration (writer, transfer->start, transfer->end);
+          g_string_append_printf (writer->text,
+                                  ",\"name\":\"%s\",\"cat\":\"transfer\",\"args\":{\"bytes\":"
+                                  "%" G_GUINT64_FORMAT,
+                                  pto_trace_get_way (transfer), transfer->bytes);
+          if (!transfer->is_back)
+            g_string_append_printf (writer->text, ",\"saved\":%" G_GUINT64_FORMAT, transfer->saved);
+          if (transfer->task != PTO_TASK_NONE)
+            {
+              g_string_append (writer->text, ",\"task\":");
+              append_label (writer, transfer->task);
+            }
+          g_string_append (writer->text, "}}");
+        }
+    }
+}
+
 static void
 append_orchestrator (Writer *writer)
 {
@@ -451,6 +493,8 @@ append_counters (Writer *writer)
       append_counter (writer, name, "tasks", analysis->live[r]);
     }
   append_counter (writer, "open scopes", "scopes", analysis->depth);
+  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+    append_counter (writer, pto_trace_get_moved_name (i), "bytes", analysis->moved[i]);
 }
 
 static void
@@ -458,6 +502,7 @@ rows_free (gpointer data)
 {
   Rows *rows = data;
 
+  g_hash_table_unref (rows->tensors);
   g_free (rows->path);
   g_free (rows);
 }
@@ -477,6 +522,7 @@ find_rows (Writer *writer, char *path)
   rows = g_new0 (Rows, 1);
   rows->number = g_hash_table_size (writer->all_rows);
   rows->path = path;
+  rows->tensors = g_hash_table_new (NULL, NULL);
   g_hash_table_insert (writer->all_rows, g_strdup (key), rows);
   return rows;
 }
@@ -503,6 +549,7 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
   append_orchestrator (&writer);
   append_schedulers (&writer);
   append_runs (&writer);
+  append_transfers (&writer);
   append_flows (&writer);
   append_counters (&writer);
   g_ptr_array_unref (writer.names);
@@ -530,7 +577,9 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
  * arguments name the task, its ring, the tasks it waited for and the times of its life; arrows are
  * dependencies, named by what they order (RAW, WAW, WAR, with a question mark where an overlap was
  * assumed, not proved; explicit: the submit named the producer); counters show ready tasks, live
- * tasks of each ring and open scopes. Of a worker of level 3 or up there is a row for each child,
+ * tasks of each ring and open scopes. What of tensors travelled to a worker that shares no memory
+ * with the run, and back, is on a row of its own, `L3/0: tensors`, with bytes and task, and summed
+ * up by counters. Of a worker of level 3 or up there is a row for each child,
  * and below them those of each worker that did something inside of its tasks, at the time that it
  * did it; where a chip has a virtual clock, its times are stretched over the run that it took.
  * Times are microseconds with three decimals; a task is named as in [method@Pto.Trace.to_svg] and

@@ -118,6 +118,7 @@ enum
   TID_STALLS = 2,
   TID_SCHEDULER = 10,
   TID_CORE = 1000,
+  TID_TENSORS = 9000, /* + child */
   PID_STRIDE = 4096,
   TID_STRIDE = 16384
 };
@@ -131,6 +132,7 @@ typedef enum
   CATEGORY_STALL,
   CATEGORY_SCHEDULER,
   CATEGORY_TRACE,
+  CATEGORY_TRANSFER,
   N_CATEGORIES
 } Category;
 typedef enum
@@ -160,6 +162,8 @@ typedef enum
   KEY_EDGES,
   KEY_SHA256,
   KEY_PRIORITY,
+  KEY_BYTES,
+  KEY_SAVED,
   N_KEYS
 } Key;
 /* Strings by number, from 1 on. */
@@ -202,6 +206,7 @@ typedef struct
   guint64 control; /* uuid of the process */
   Row *orchestrator;
   Row *stalls;           /* NULL: it has none yet */
+  GHashTable *tensors;   /* child -> Row of what travels to it and back */
   GHashTable *clusters;  /* number -> uuid of the process */
   GPtrArray *schedulers; /* Row */
   GPtrArray *cores;      /* Row */

@@ -259,6 +259,7 @@ pto_perfetto_rows_free (gpointer data)
   g_ptr_array_unref (rows->cores);
   g_hash_table_unref (rows->clusters);
   g_hash_table_unref (rows->counters);
+  g_hash_table_unref (rows->tensors);
   g_free (rows->path);
   g_free (rows);
 }
@@ -350,6 +351,7 @@ pto_perfetto_find_rows (Output *output, char *path, PtoTrace *trace)
   rows->path = path;
   rows->schedulers = g_ptr_array_new ();
   rows->cores = g_ptr_array_new ();
+  rows->tensors = g_hash_table_new (NULL, NULL);
   rows->clusters = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   rows->counters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   g_hash_table_insert (output->all_rows, g_strdup (key), rows);

@@ -15,14 +15,14 @@
 #include "pto-save-private.h"
 
 static const char *const categories[N_CATEGORIES]
-    = { "run", "submit", "scope", "stall", "scheduler", "trace" };
+    = { "run", "submit", "scope", "stall", "scheduler", "trace", "transfer" };
 
 static const char *const keys[N_KEYS]
-    = { "task",    "ring",        "waited_for", "submitted_at", "arguments",
-        "block",   "waited_ns",   "submit_ns",  "ready_ns",     "dispatch_ns",
-        "ack_ns",  "complete_ns", "retire_ns",  "critical",     "failed",
-        "depth",   "opened_at",   "title",      "clock",        "recorded",
-        "dropped", "tasks",       "edges",      "sha256",       "priority" };
+    = { "task",      "ring",      "waited_for", "submitted_at", "arguments", "block",
+        "waited_ns", "submit_ns", "ready_ns",   "dispatch_ns",  "ack_ns",    "complete_ns",
+        "retire_ns", "critical",  "failed",     "depth",        "opened_at", "title",
+        "clock",     "recorded",  "dropped",    "tasks",        "edges",     "sha256",
+        "priority",  "bytes",     "saved" };
 
 /* --- annotations --- */
 
@@ -514,6 +514,54 @@ put_busy (Part *part, guint core_type)
   put_counter (part, name, UNIT_COUNT, steps);
 }
 
+static Row *
+find_tensor_row (Part *part, guint core)
+{
+  Row *row = g_hash_table_lookup (part->rows->tensors, GUINT_TO_POINTER (core));
+
+  if (row == NULL)
+    {
+      g_autofree char *child = pto_trace_dup_core_name (part->trace, core);
+      g_autofree char *name = g_strdup_printf ("%s: tensors", child);
+
+      row = pto_perfetto_add_control_row (part->output, part->rows, TID_TENSORS + core, name);
+      g_hash_table_insert (part->rows->tensors, GUINT_TO_POINTER (core), row);
+    }
+  return row;
+}
+
+static void
+put_transfer (Part *part, const PtoTraceTransfer *transfer)
+{
+  Output *output = part->output;
+  PtoProto *proto = &output->packets;
+  Row *row = find_tensor_row (part, transfer->core);
+  guint64 start = pto_trace_view_time (part->view, transfer->start);
+  guint64 end = pto_trace_view_time (part->view, transfer->end);
+  OpenEvent event = pto_perfetto_begin_slice (output, row, start, end);
+
+  pto_perfetto_name_event (output, CATEGORY_TRANSFER,
+                           pto_perfetto_intern (&output->names, pto_trace_get_way (transfer)));
+  if (transfer->task != PTO_TASK_NONE)
+    put_task_label (proto, transfer->task);
+  put_uint (proto, KEY_BYTES, transfer->bytes);
+  if (!transfer->is_back)
+    put_uint (proto, KEY_SAVED, transfer->saved);
+  pto_perfetto_end_slice (output, event, start, end);
+}
+
+static void
+put_transfers (Part *part)
+{
+  for (guint c = 0; part->analysis->transfers->len > 0 && c < part->analysis->n_cores; c++)
+    {
+      g_autoptr (GPtrArray) list = pto_trace_list_transfers (part->analysis, c);
+
+      for (guint i = 0; i < list->len; i++)
+        put_transfer (part, g_ptr_array_index (list, i));
+    }
+}
+
 /* Of a level there is one kind of ready tasks. */
 static void
 put_counters (Part *part)
@@ -535,6 +583,8 @@ put_counters (Part *part)
     }
   put_counter (part, "TensorMap", UNIT_COUNT, analysis->nodes);
   put_counter (part, "open scopes", UNIT_COUNT, analysis->depth);
+  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+    put_counter (part, pto_trace_get_moved_name (i), UNIT_SIZE_BYTES, analysis->moved[i]);
 }
 
 /* --- all of it --- */
@@ -554,6 +604,7 @@ put_part (Output *output, const PtoTraceView *view, Rows *rows)
   put_stalls (&part);
   put_schedulers (&part);
   put_runs (&part);
+  put_transfers (&part);
   put_counters (&part);
   g_hash_table_unref (part.kernels);
   g_hash_table_unref (part.places);

@@ -161,6 +161,28 @@ typedef struct
   guint32 line;
 } PtoTraceSpan;
 
+/* What travels: to a child that shares no memory with the run, back from it, or not at all, since
+ * it was there already. */
+enum
+{
+  PTO_TRACE_SENT,
+  PTO_TRACE_RECEIVED,
+  PTO_TRACE_SAVED,
+  PTO_TRACE_N_MOVED
+};
+
+/* Contents of tensors on their way. */
+typedef struct
+{
+  guint64 task; /* its id, or PTO_TASK_NONE: not for one alone */
+  guint64 start;
+  guint64 end;
+  guint64 bytes;
+  guint64 saved; /* of one there: were to travel, too, and were there already */
+  guint32 core;
+  gboolean is_back;
+} PtoTraceTransfer;
+
 /* A step chart: the value from this time on. Times ascend, none is there twice. */
 typedef struct
 {
@@ -211,7 +233,9 @@ typedef struct
   GArray *heap[PTO_RINGS];
   GArray *edges[PTO_RINGS];
   GArray *nodes;
-  GArray *full[PTO_N_CORE_TYPES]; /* PtoTraceFull */
+  GArray *transfers;                /* PtoTraceTransfer, by task, then core */
+  GArray *moved[PTO_TRACE_N_MOVED]; /* PtoTraceStep: bytes until then */
+  GArray *full[PTO_N_CORE_TYPES];   /* PtoTraceFull */
   guint64 first;     /* the first record, as pto_now() gave it: time 0 of everything here */
   guint64 elapsed;   /* the last end of a kernel; the last record when no kernel ran */
   guint64 last;      /* the last record */
@@ -229,6 +253,22 @@ typedef struct
   guint n_failed;
 } PtoTraceAnalysis;
 
+/* Of analysis: what travelled. */
+void pto_trace_read_transfers (PtoTraceAnalysis *analysis, PtoTrace *trace);
+/* Those for a task, or for none, to and from that core: n from the one given on, by start. */
+const PtoTraceTransfer *pto_trace_find_transfers (const PtoTraceAnalysis *analysis, guint64 task,
+                                                  guint core, guint *n);
+/* "sent" or "received"; and what counters of such bytes are called: "bytes sent". */
+const char *pto_trace_get_way (const PtoTraceTransfer *transfer);
+const char *pto_trace_get_moved_name (guint which);
+/* All those of a core, by start: of PtoTraceTransfer. */
+GPtrArray *pto_trace_list_transfers (const PtoTraceAnalysis *analysis, guint core);
+/* Bytes of those for the entry, where it ran; and of all of a core, or, of PTO_TRACE_NOWHERE, of
+ * all. */
+void pto_trace_sum_entry (const PtoTraceAnalysis *analysis, const PtoTraceEntry *entry,
+                          guint64 sum[PTO_TRACE_N_MOVED]);
+void pto_trace_sum_core (const PtoTraceAnalysis *analysis, guint core,
+                         guint64 sum[PTO_TRACE_N_MOVED]);
 /* Of analysis: when no core was free. */
 void pto_trace_find_full (PtoTraceAnalysis *analysis, PtoTrace *trace);
 /* When the last of its producers was over; 0: it has none that was recorded. */

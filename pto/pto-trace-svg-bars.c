@@ -22,6 +22,7 @@ append_story (PtoPicture *picture, const PtoTraceEntry *task)
   GString *text = picture->text;
   g_autofree char *label = pto_trace_dup_task_label (task->id);
   g_autofree char *core = pto_trace_dup_core_name (picture->trace, task->core);
+  guint64 sum[PTO_TRACE_N_MOVED];
 
   g_string_append (text, "task ");
   pto_svg_append_escaped (text, g_array_index (picture->legend, PtoLegendEntry,
@@ -55,6 +56,12 @@ append_story (PtoPicture *picture, const PtoTraceEntry *task)
     {
       g_string_append (text, ", dispatched ");
       pto_trace_append_us (text, task->dispatch);
+    }
+  pto_trace_sum_entry (analysis, task, sum);
+  if (sum[PTO_TRACE_SENT] > 0 || sum[PTO_TRACE_RECEIVED] > 0 || sum[PTO_TRACE_SAVED] > 0)
+    {
+      g_string_append (text, "\n");
+      pto_svg_append_moved (text, sum);
     }
   if (task->n_deps > 0)
     g_string_append (text, "\nwaited for ");
@@ -247,7 +254,9 @@ pto_svg_measure_bars (PtoPicture *picture)
   guint n = 0;
 
   picture->narrow = 1;
-  while (count_bars (picture, picture->narrow) > MAX_BARS && picture->narrow < 1000)
+  while (count_bars (picture, picture->narrow) + pto_svg_count_transfers (picture, picture->narrow)
+             > MAX_BARS
+         && picture->narrow < 1000)
     picture->narrow *= 1.5;
   for (guint c = 0; c < picture->analysis->n_cores; c++)
     n += picture->analysis->n_core_runs[c];

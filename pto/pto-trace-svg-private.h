@@ -73,6 +73,14 @@ void pto_svg_append_joined (PtoPicture *picture, const guint64 *parts, guint64 t
 /* ", 8 % of it" */
 void pto_svg_append_share (GString *text, guint64 busy, guint64 from, guint64 to);
 
+/* --- pto-trace-svg-transfers.c --- */
+
+/* Bars of what travels, of rows that are there. */
+guint pto_svg_count_transfers (const PtoPicture *picture, double narrow);
+void pto_svg_append_transfers (PtoPicture *picture);
+/* "8 bytes sent, 4 received, 0 were there already" */
+void pto_svg_append_moved (GString *text, const guint64 sum[PTO_TRACE_N_MOVED]);
+
 /* --- pto-trace-svg-text.c --- */
 
 /* Two decimals at most, no trailing zeros: these numbers are most of the file. */

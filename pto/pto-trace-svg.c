@@ -131,6 +131,8 @@ append_definitions (PtoPicture *picture)
                    ".dispatch{stroke:#33475b;stroke-width:.7;fill:none}\n"
                    ".complete{stroke:#8fa2b3;stroke-width:.7;fill:none}\n"
                    ".stall{fill:#e3b7a0}\n"
+                   ".sent{fill:#3b6ea8}\n"
+                   ".received{fill:#b86f00}\n"
                    ".critical{stroke:#c8102e;stroke-width:1.7;fill:none;pointer-events:none}\n"
                    ".chain{stroke:#c8102e;stroke-width:.9;fill:none;pointer-events:none}\n"
                    /* Wider than the outline of the critical path, which often ends there. */
@@ -209,6 +211,14 @@ append_header (PtoPicture *picture)
     }
   if (analysis->n_failed > 0)
     g_string_append_printf (numbers, "  \302\267  %u failed", analysis->n_failed);
+  if (analysis->transfers->len > 0)
+    {
+      guint64 sum[PTO_TRACE_N_MOVED];
+
+      pto_trace_sum_core (analysis, PTO_TRACE_NOWHERE, sum);
+      g_string_append (numbers, "  \302\267  tensors: ");
+      pto_svg_append_moved (numbers, sum);
+    }
   if (trace->dropped > 0)
     {
       g_string_append (numbers, "  \302\267  ");
@@ -253,6 +263,7 @@ append_legend (PtoPicture *picture, double y)
   static const char joined[] = "many short tasks: as high as busy";
   static const char ticks[] = "scheduler: dispatch above, complete below";
   static const char stall[] = "submitter waits";
+  static const char moved[] = "tensors: sent above, received below";
   GString *text = picture->text;
   double x = PTO_SVG_MARGIN;
 
@@ -315,6 +326,15 @@ append_legend (PtoPicture *picture, double y)
       pto_svg_append_rect (text, "stall", x, y, 24, 13);
       g_string_append (text, "/>\n");
       end_key (picture, stall, &x, y);
+    }
+  if (picture->analysis->transfers->len > 0)
+    {
+      begin_key (moved, &x, &y);
+      pto_svg_append_rect (text, "sent", x, y, 12, 6);
+      g_string_append (text, "/>");
+      pto_svg_append_rect (text, "received", x + 12, y + 7, 12, 6);
+      g_string_append (text, "/>\n");
+      end_key (picture, moved, &x, y);
     }
   return y + 13 + 12;
 }
@@ -754,7 +774,8 @@ append_charts (PtoPicture *picture, double y)
  * long as its kernel, waits of that for other kernels (pto_sync_all(), pipes) included, in which a
  * core is not busy. A task of several blocks has a bar for each, which says its number where it is
  * pointed at, and is one of the ready tasks until the last is dispatched. Waits of the
- * orchestration for an element, too, are tasks, which run nothing.
+ * orchestration for an element, too, are tasks, which run nothing. What of tensors travels to a
+ * worker that shares no memory with the run is half a bar on its row, sent above, received below.
  *
  * The picture needs no scripts and no fonts of its own. It stays below three megabytes, with
  * workers inside below four: bars that are narrower than a pixel are drawn together, as one that is
@@ -806,6 +827,7 @@ pto_trace_to_svg (PtoTrace *self)
   pto_svg_append_fold (&picture);
   append_control (&picture, picture.control_top);
   charts_top = y + 44;
+  pto_svg_append_transfers (&picture);
   pto_svg_append_bars (&picture);
   pto_svg_append_inner (&picture);
   append_critical_path (&picture);

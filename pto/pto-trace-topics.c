@@ -148,6 +148,12 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
   pto_answer_add_number (json, "elapsed_ns", analysis->elapsed);
   pto_answer_add_number (json, "critical_path_ns", analysis->critical_ns);
   pto_answer_add_number (json, "recorded", pto_trace_get_recorded (trace));
+  if (pto_trace_is_level (trace))
+    {
+      pto_answer_add_number (json, "bytes_sent", pto_trace_get_bytes_sent (trace));
+      pto_answer_add_number (json, "bytes_received", pto_trace_get_bytes_received (trace));
+      pto_answer_add_number (json, "bytes_saved", pto_trace_get_bytes_saved (trace));
+    }
   json_builder_set_member_name (json, "cores");
   json_builder_begin_array (json);
   for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
@@ -435,6 +441,34 @@ append_producer (GString *text, JsonObject *producer)
 }
 
 static void
+append_transfers (GString *text, JsonObject *object)
+{
+  JsonArray *transfers = json_object_has_member (object, "transfers")
+                             ? json_object_get_array_member (object, "transfers")
+                             : NULL;
+
+  for (guint i = 0; transfers != NULL && i < json_array_get_length (transfers); i++)
+    {
+      JsonObject *transfer = json_array_get_object_element (transfers, i);
+      const char *core = json_object_get_string_member (transfer, "core");
+      guint64 bytes = pto_answer_get_number (transfer, "bytes");
+      guint64 start = pto_answer_get_number (transfer, "start_ns");
+      g_autofree char *at = pto_trace_dup_us (start);
+      g_autofree char *took = pto_trace_dup_us (pto_answer_get_number (transfer, "end_ns") - start);
+
+      if (json_object_has_member (transfer, "saved"))
+        g_string_append_printf (text,
+                                _ ("%" PRIu64 " bytes sent to %s from %s us on, in %s us; %" PRIu64
+                                   " were there already\n"),
+                                bytes, core, at, took, pto_answer_get_number (transfer, "saved"));
+      else
+        g_string_append_printf (text,
+                                _ ("%" PRIu64 " bytes received from %s from %s us on, in %s us\n"),
+                                bytes, core, at, took);
+    }
+}
+
+static void
 append_explanation (GString *text, JsonObject *object)
 {
   JsonArray *producers = json_object_get_array_member (object, "producers");
@@ -472,6 +506,7 @@ append_explanation (GString *text, JsonObject *object)
                                : _ ("never started\n"));
   for (guint i = 0; i < json_array_get_length (producers); i++)
     append_producer (text, json_array_get_object_element (producers, i));
+  append_transfers (text, object);
   if (json_object_has_member (object, "failed") && json_object_has_member (object, "start_ns"))
     g_string_append (text, _ ("failed\n"));
   if (json_array_get_length (producers) == 0
@@ -697,6 +732,37 @@ add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
   json_builder_end_array (json);
 }
 
+/* What travelled for it, if anything did or would have. */
+static void
+add_transfers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
+{
+  const PtoTraceTransfer *transfers;
+  guint n;
+
+  transfers
+      = pto_trace_find_transfers (pto_trace_get_analysis (trace), task->id, PTO_TRACE_NOWHERE, &n);
+  if (n == 0)
+    return;
+  json_builder_set_member_name (json, "transfers");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < n; i++)
+    {
+      const PtoTraceTransfer *transfer = &transfers[i];
+      g_autofree char *core = pto_trace_dup_core_name (trace, transfer->core);
+
+      json_builder_begin_object (json);
+      pto_answer_add_string (json, "core", core);
+      pto_answer_add_string (json, "way", transfer->is_back ? "received" : "sent");
+      pto_answer_add_number (json, "bytes", transfer->bytes);
+      if (!transfer->is_back)
+        pto_answer_add_number (json, "saved", transfer->saved);
+      pto_answer_add_number (json, "start_ns", transfer->start);
+      pto_answer_add_number (json, "end_ns", transfer->end);
+      json_builder_end_object (json);
+    }
+  json_builder_end_array (json);
+}
+
 static JsonNode *
 explain (const PtoTraceFound *found, GError **error)
 {
@@ -736,6 +802,7 @@ explain (const PtoTraceFound *found, GError **error)
       && pto_trace_get_waits (pto_trace_get_analysis (trace), trace, task,
                               MIN (task->submit, task->start), &waits))
     add_waits (json, &waits);
+  add_transfers (json, trace, task);
   add_producers (json, trace, task);
   return end_answer (json);
 }

@@ -375,7 +375,7 @@ compute_sha256 (PtoTrace *self)
         {
           const struct pto_trace_record *record = &self->records[i];
           /* Times count from the first record: the clock of a worker does not start again. */
-          gboolean extra_is_time = record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL;
+          gboolean extra_is_time = PTO_TRACE_HAS_END (record->kind);
 
           /* Nor is memory where it was. */
           if (record->kind == PTO_TRACE_ARG
@@ -644,6 +644,21 @@ append_worker (PtoTrace *self, guint child, GString *text)
       self->rows[child], runs, tasks, elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
 }
 
+/* What travelled to a child, and from there. */
+static void
+append_moved (PtoTrace *self, const PtoTraceAnalysis *analysis, guint child, GString *text)
+{
+  guint64 sum[PTO_TRACE_N_MOVED];
+
+  pto_trace_sum_core (analysis, child, sum);
+  if (sum[PTO_TRACE_SENT] == 0 && sum[PTO_TRACE_RECEIVED] == 0 && sum[PTO_TRACE_SAVED] == 0)
+    return;
+  g_string_append_printf (
+      text,
+      _ ("%s: %" PRIu64 " bytes sent, %" PRIu64 " received, %" PRIu64 " were there already\n"),
+      self->rows[child], sum[PTO_TRACE_SENT], sum[PTO_TRACE_RECEIVED], sum[PTO_TRACE_SAVED]);
+}
+
 static void
 append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
 {
@@ -652,7 +667,10 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
   if (!pto_trace_is_level (self))
     return;
   for (guint c = 0; c < MIN (self->topology.n_workers, analysis->n_cores); c++)
-    append_worker (self, c, text);
+    {
+      append_worker (self, c, text);
+      append_moved (self, analysis, c, text);
+    }
   if (self->pieces.n_left_out > 0)
     g_string_append_printf (text,
                             P_ ("%" PRIu64 " run of workers left out, with %" PRIu64

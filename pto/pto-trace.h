@@ -46,6 +46,12 @@ guint64 pto_trace_get_recorded (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_get_dropped (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_get_bytes_sent (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_get_bytes_received (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_trace_get_bytes_saved (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_get_n_tasks (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_get_n_edges (PtoTrace *self);

@@ -106,8 +106,7 @@ pto_trace_scale (struct pto_trace *trace, const struct pto_scale *scale)
         if (PTO_TRACE_IS_WORDS (record->kind))
           continue;
         record->time = pto_scale (record->time, scale);
-        if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL
-            || record->kind == PTO_TRACE_WAIT)
+        if (PTO_TRACE_HAS_END (record->kind) || record->kind == PTO_TRACE_WAIT)
           record->extra = pto_scale (record->extra, scale);
       }
 }

@@ -55,6 +55,10 @@ enum pto_trace_kind
   /* core, between PART and RUN; time = start of RUN, extra = so long of it the kernel has waited
    * for others */
   PTO_TRACE_WAIT = 13,
+  /* core, which stands for a child that shares no memory with us; time = start, extra = end: some
+   * of a tensor's contents travelled, or did not have to. task: for which task, or PTO_TASK_NONE;
+   * detail = core, and PTO_TRACE_TRANSFER_BACK if they came from there. BYTES follows. */
+  PTO_TRACE_TRANSFER = 14,
   /* Words that belong to the record before them, and no time; orchestrator.
    * An argument of the task that is submitted next: time = the scalar, or where the tensor's first
    * element is; task = the task; detail = index; extra = dimensions << 16 | dtype << 8 |
@@ -80,13 +84,20 @@ enum pto_trace_kind
   /* After its submit, of a task by which others reduce into the same memory at the same time:
    * detail = PTO_TRACE_REDUCE_*, extra = the set, by number. time = of who fills how many copies
    * there is memory for; of who updates the token of its copy. */
-  PTO_TRACE_REDUCE = 40
+  PTO_TRACE_REDUCE = 40,
+  /* Behind TRANSFER: time = bytes that travelled, extra = bytes that were there already. */
+  PTO_TRACE_BYTES = 41
 };
+/* Of a TRANSFER's detail. */
+#define PTO_TRACE_TRANSFER_BACK UINT32_C (0x80000000)
 /* The task of a RETIRE that is so many behind its first. */
 #define PTO_TRACE_RETIRED(first, n) \
   PTO_TASK_ID (PTO_TASK_RING (first), PTO_TASK_LOCAL (first) + (n))
 /* Are these words of the record before them? */
 #define PTO_TRACE_IS_WORDS(kind) ((kind) >= PTO_TRACE_ARG)
+/* Is its extra the time of its end? */
+#define PTO_TRACE_HAS_END(kind) \
+  ((kind) == PTO_TRACE_RUN || (kind) == PTO_TRACE_STALL || (kind) == PTO_TRACE_TRANSFER)
 #define PTO_TRACE_ARG_TYPE(extra) ((uint32_t) (extra) &0xffu)
 #define PTO_TRACE_ARG_DTYPE(extra) ((uint32_t) ((extra) >> 8) & 0xffu)
 #define PTO_TRACE_ARG_NDIMS(extra) ((uint32_t) ((extra) >> 16) & 0xffu)

@@ -425,20 +425,6 @@ pto_level_writes (const struct pto_level *level)
   return level->writes;
 }
 
-/* Of all children, since the start. */
-static void
-count_traffic (struct pto_level *level, struct pto_run_stats *stats)
-{
-  for (uint32_t i = 0; level->writes != NULL && i < level->family.n_children; i++)
-    {
-      struct pto_traffic *traffic = pto_writes_traffic (level->writes, i);
-
-      stats->bytes_sent += pto_load_relaxed (&traffic->sent);
-      stats->bytes_received += pto_load_relaxed (&traffic->received);
-      stats->bytes_saved += pto_load_relaxed (&traffic->saved);
-    }
-}
-
 void
 pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps)
 {
@@ -687,8 +673,6 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
                          .cancelled = is_cancelled,
                          .cancelled_data = level };
   struct pto_run_stats own_stats;
-  struct pto_run_stats before = { 0 };
-  struct pto_run_stats after = { 0 };
   struct pto_failure own_failure;
   enum pto_status status;
   bool ended_well = false;
@@ -705,6 +689,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       level, record > 0 ? record : pto_params_recording (level->config.params), watch, report);
   if (status == PTO_OK)
     {
+      struct pto_moved moved;
       uint64_t roots;
 
       pto_pool_begin_lost (level->pool);
@@ -714,7 +699,6 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       /* What the program has written since the last run, nobody has noted. */
       if (level->writes != NULL)
         pto_writes_add_all (level->writes);
-      count_traffic (level, &before);
       status = pto_machine_run (&level->machine, &run, stats, report);
       pto_pool_forget_left (level->pool, 0, UINT64_MAX);
       ended_well = status == PTO_OK;
@@ -725,10 +709,10 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
       stats->restarts = pto_pool_restarts (level->pool);
       stats->retried = pto_pool_retried (level->pool);
-      count_traffic (level, &after);
-      stats->bytes_sent = after.bytes_sent - before.bytes_sent;
-      stats->bytes_received = after.bytes_received - before.bytes_received;
-      stats->bytes_saved = after.bytes_saved - before.bytes_saved;
+      moved = pto_pool_end_run (level->pool);
+      stats->bytes_sent = moved.sent;
+      stats->bytes_received = moved.received;
+      stats->bytes_saved = moved.saved;
     }
   else
     memset (stats, 0, sizeof *stats);

@@ -72,9 +72,9 @@ uint32_t pto_link_kept_tasks (const struct pto_link *link);
  * they took where they ran. As the worker says. */
 uint64_t pto_link_failed_tasks (const struct pto_link *link, uint32_t n);
 uint64_t pto_link_busy (const struct pto_link *link);
-/* TASKS, recorded, answered: of that one. As the worker says. */
-void pto_link_task_stamps (const struct pto_link *link, uint32_t number, uint64_t *began,
-                           uint64_t *ended);
+/* TASK and TASKS, recorded, answered: of that one. As the worker says; false: it says nothing, and
+ * they are zeros. */
+bool pto_link_task_stamps (const struct pto_link *link, uint32_t number, struct pto_stamps *stamps);
 /* Of a TASK that was recorded and taken: pto_ticks() of its begin and, once it is answered, its
  * end. As the worker says. */
 void pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended);

@@ -193,14 +193,17 @@ pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
   *ended = pto_mailbox_of (link)->ended;
 }
 
-void
-pto_link_task_stamps (const struct pto_link *link, uint32_t number, uint64_t *began,
-                      uint64_t *ended)
+bool
+pto_link_task_stamps (const struct pto_link *link, uint32_t number, struct pto_stamps *stamps)
 {
-  const uint64_t (*stamps)[2] = (const uint64_t (*)[2]) (const void *) pto_mailbox_of (link)->body;
+  const struct pto_mailbox *mailbox = pto_mailbox_of (link);
+  bool is_there = number < mailbox->n_stamps && number < sizeof mailbox->body / sizeof *stamps;
 
-  *began = stamps[number][0];
-  *ended = stamps[number][1];
+  if (is_there)
+    *stamps = ((const struct pto_stamps *) (const void *) mailbox->body)[number];
+  else
+    memset (stamps, 0, sizeof *stamps);
+  return is_there;
 }
 
 uint32_t
@@ -320,12 +323,12 @@ pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy)
 }
 
 void
-pto_call_tell_stamps (const struct pto_call *all, uint32_t number, uint64_t began, uint64_t ended)
+pto_call_tell_stamps (const struct pto_call *all, uint32_t number, const struct pto_stamps *stamps)
 {
-  uint64_t (*stamps)[2] = (uint64_t (*)[2]) (void *) all->mailbox->body;
+  struct pto_mailbox *mailbox = all->mailbox;
 
-  stamps[number][0] = began;
-  stamps[number][1] = ended;
+  ((struct pto_stamps *) (void *) mailbox->body)[number] = *stamps;
+  mailbox->n_stamps = number + 1;
 }
 
 uint64_t
@@ -384,6 +387,7 @@ serve (struct pto_mailbox *mailbox, struct pto_hub *hub, uint32_t index,
   mailbox->failure.detail_bytes = 0;
   mailbox->failure.domain[0] = '\0';
   mailbox->failed = 0;
+  mailbox->n_stamps = 0;
   if (mailbox->far_body == 0 && mailbox->bytes > PTO_LINK_BODY)
     {
       pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,

@@ -71,6 +71,7 @@ struct pto_mailbox
   /* TASKS: what pto_call_tell_tasks() has said. */
   uint64_t failed;
   uint64_t busy;
+  uint64_t n_stamps; /* TASK, TASKS: struct pto_stamps that the body begins with by now */
   /* Number of the request << 32 | how many of its tasks are kept. W: child, release, before its bit
    * in the hub; R: parent, acquire. */
   _Atomic uint64_t kept;

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * pool.c is the conversation with the children, pool-task.c says what a task is to them and what of
- * its failure is told, pool-again.c which of those that are lost are run once more, pool-control.c
- * asks them for other things. All of it is the carrier's, but
- * for what pool.h says is somebody else's.
+ * its failure is told, pool-again.c which of those that are lost are run once more, pool-left.c
+ * what of their results stays where it is, pool-traffic.c what travels, pool-control.c asks them
+ * for other things. All of it is the carrier's, but for what pool.h says is somebody else's.
  */
 #pragma once
 
@@ -33,7 +33,9 @@ struct pto_station
   uint64_t each_ns;
   uint64_t way_ns;
   uint64_t sent_at;
-  uint64_t posted; /* a recorded task: when, as the trace counts */
+  uint64_t posted; /* what it was asked last, while tasks are recorded: when, as the trace counts */
+  struct pto_moved before;   /* what it had counted at the run's begin ... */
+  struct pto_moved recorded; /* ... and what of it the run's record has, or its statistics */
   /* What it has is not posted yet: some of what it needs is elsewhere, or about to come here. */
   bool held;
   /* What it had is answered: which have failed, and which end when what they wrote has come. */
@@ -91,6 +93,7 @@ struct pto_pool
   struct pto_trace_buffer *runs;       /* of each child */
   bool checks;                         /* what children do is checked (wire.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
+  bool runs_now;                       /* a run is under way, the guest's */
   struct pto_first_failure first;
   struct pto_held_failure *held;
   struct pto_left left;
@@ -184,6 +187,23 @@ void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
                             enum pto_failure_kind kind, const struct pto_child *child);
 /* It is so, whoever has held it. */
 void pto_pool_tell_failure (struct pto_pool *pool, const struct pto_first_failure *what);
+
+/* What a child says of when something was; it was between those, whatever it says. */
+uint64_t pto_pool_stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least,
+                                 uint64_t most);
+
+/* --- pool-traffic.c --- */
+
+/* It is asked something besides tasks. */
+void pto_pool_begin_traffic (const struct pto_pool *pool, struct pto_station *station);
+/* A recorded task of it is over, of which it says that. */
+void pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station,
+                              const struct pto_slot *slot, const struct pto_stamps *stamps,
+                              uint64_t now);
+/* And all that it was asked: what it has moved besides. Nothing if nothing is recorded. */
+void pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station);
+/* A run begins. */
+void pto_pool_begin_counting (struct pto_pool *pool);
 
 /* --- pool-again.c --- */
 

@@ -325,17 +325,15 @@ pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
   record_dispatch (pool, station, station->endpoint.running);
 }
 
-/* A child says when it began and ended; between post and now it was, whatever it says. */
-static uint64_t
-stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint64_t most)
+uint64_t
+pto_pool_stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint64_t most)
 {
   uint64_t stamp = ticks - pool->engine->tick_base;
 
   return ticks < pool->engine->tick_base || stamp < least ? least : stamp > most ? most : stamp;
 }
 
-/* Gives its end. */
-static uint64_t
+static void
 record_run (struct pto_pool *pool, const struct pto_station *station, const struct pto_slot *slot,
             uint64_t began, uint64_t ended)
 {
@@ -345,28 +343,32 @@ record_run (struct pto_pool *pool, const struct pto_station *station, const stru
     pto_trace_add (buffer, PTO_TRACE_ACK, began, slot->id, station->child->index,
                    station->endpoint.member);
   pto_trace_add (buffer, PTO_TRACE_RUN, began, slot->id, station->child->index, ended);
-  return ended;
 }
 
-/* Several, one after the other, as the child says. Of those that are lost with it nobody knows
- * which has begun. That they were dispatched is said now, for some may have been given back. */
+static struct pto_slot *
+slot_of (const struct pto_station *station, uint32_t i)
+{
+  return i == 0 ? station->endpoint.running : station->others[i - 1];
+}
+
+/* One after the other, as a child says that speaks for somebody else. */
 static void
-record_several (struct pto_pool *pool, struct pto_station *station, bool answered, uint64_t now)
+record_answered (struct pto_pool *pool, struct pto_station *station, uint64_t now)
 {
   uint64_t least = station->posted;
-  uint64_t began, ended;
 
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
-      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      const struct pto_slot *slot = slot_of (station, i);
+      struct pto_stamps stamps;
+      uint64_t began, ended;
 
-      if (i > 0)
-        record_dispatch (pool, station, slot);
-      if (!answered)
-        continue;
-      pto_link_task_stamps (&station->child->link, i, &began, &ended);
-      began = stamp_between (pool, began, least, now);
-      least = record_run (pool, station, slot, began, stamp_between (pool, ended, began, now));
+      pto_link_task_stamps (&station->child->link, i, &stamps);
+      began = pto_pool_stamp_between (pool, stamps.began, least, now);
+      ended = pto_pool_stamp_between (pool, stamps.ended, began, now);
+      record_run (pool, station, slot, began, ended);
+      pto_pool_record_traffic (pool, station, slot, &stamps, now);
+      least = ended;
     }
 }
 
@@ -375,17 +377,23 @@ pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool
 {
   const struct pto_child *child = station->child;
   uint64_t now = pto_engine_stamp (pool->engine);
+  struct pto_stamps stamps;
   uint64_t began, ended;
 
-  if (station->n_others > 0)
-    record_several (pool, station, answered, now);
-  else if (answered || pto_link_is_taken (&child->link))
+  /* That the others were dispatched is said now, for some may have been given back. */
+  for (uint32_t i = 1; i <= station->n_others; i++)
+    record_dispatch (pool, station, slot_of (station, i));
+  if (answered && (station->n_others > 0 || pto_link_task_stamps (&child->link, 0, &stamps)))
+    record_answered (pool, station, now);
+  /* Of several that are lost with their child nobody knows which has begun. */
+  else if (station->n_others == 0 && (answered || pto_link_is_taken (&child->link)))
     {
       pto_link_stamps (&child->link, &began, &ended);
-      began = stamp_between (pool, began, station->posted, now);
-      ended = answered ? stamp_between (pool, ended, began, now) : now;
+      began = pto_pool_stamp_between (pool, began, station->posted, now);
+      ended = answered ? pto_pool_stamp_between (pool, ended, began, now) : now;
       record_run (pool, station, station->endpoint.running, began, ended);
     }
+  pto_pool_record_rest (pool, station);
 }
 
 /* --- failures --- */

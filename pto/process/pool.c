@@ -448,6 +448,7 @@ take_fetched (struct pto_pool *pool, struct pto_station *station, bool ok)
     pto_left_lose (&pool->left, child->index);
   pto_child_answered (child);
   end_request (pool, child);
+  pto_pool_record_rest (pool, station);
   if (station->fetches && !(ok && pto_pool_fetch (pool, station)))
     end_answered (pool, station, station->answered_failed | (ok ? 0 : station->awaited));
   mark_held (pool);
@@ -496,6 +497,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
     case PTO_REQUEST_TRACE:
     case PTO_REQUEST_MEMORY:
       pto_pool_answer_control (pool, station, ok, false);
+      pto_pool_record_rest (pool, station);
       pto_child_answered (child);
       end_request (pool, child);
       return;
@@ -543,6 +545,7 @@ take_death (struct pto_pool *pool, struct pto_child *child)
   if (child->far && !pto_left_is_empty (&pool->left))
     child->ops->describe (child, station->lost_text, sizeof station->lost_text, NULL, 0);
   pto_left_lose (&pool->left, child->index);
+  pto_pool_record_rest (pool, station);
   if (fetches)
     {
       end_tasks (pool, station, station->awaited, UINT64_MAX, PTO_FAILURE_LOST);
@@ -849,6 +852,7 @@ pto_pool_begin_run (struct pto_pool *pool)
   memset (&pool->first, 0, offsetof (struct pto_first_failure, failure));
   pool->first.task = PTO_TASK_NONE;
   pool->retried_before = pool->retried;
+  pto_pool_begin_counting (pool);
   pto_store_relaxed (&pool->cancel, (run + 1) << 32);
 }
 

@@ -94,6 +94,13 @@ struct pto_first_failure
   char words[256];            /* not ANSWERED: the last that the child said; "": nothing */
 };
 
+/* Bytes of tensors, to children that share no memory with us and back. */
+struct pto_moved
+{
+  uint64_t sent, received;
+  uint64_t saved; /* were to be sent, and were there already */
+};
+
 struct pto_pool_config
 {
   const char *path; /* of the worker, for messages */
@@ -132,6 +139,8 @@ void pto_pool_stop (struct pto_pool *pool);
 
 /* Between runs. */
 void pto_pool_begin_run (struct pto_pool *pool);
+/* Behind its last task: what of tensors travelled in it. */
+struct pto_moved pto_pool_end_run (struct pto_pool *pool);
 /* And before it: the next run's tasks are recorded, when each was handed to a child by whoever is
  * the scheduler, and when it began and ended there in the child's own buffer; or, with NULL, are
  * not. number: told to the children, never 0. */

@@ -46,6 +46,18 @@ enum pto_child_kind
 
 struct pto_hub; /* link.h */
 
+/* What a child that speaks for somebody far away says of a task that is recorded. Times as trace
+ * stamps count; 0: that did not happen. */
+struct pto_stamps
+{
+  uint64_t began, ended; /* there */
+  uint64_t sent;         /* bytes of its tensors that went there, from ... to ... */
+  uint64_t sent_from, sent_to;
+  uint64_t saved;    /* were to go, and were there already */
+  uint64_t received; /* came back, from ... to ... */
+  uint64_t received_from, received_to;
+};
+
 #define PTO_CHILDREN_MAX PTO_MAX_CHILDREN
 #define PTO_WORKER_ANY UINT32_MAX
 
@@ -75,10 +87,10 @@ void pto_call_keep_tasks (const struct pto_call *all, uint32_t n);
 /* And before it is answered: which have failed, a bit each; failure is that of the first, and the
  * status one of a failure if there is any. busy: the ns that they took where they ran. */
 void pto_call_tell_tasks (const struct pto_call *all, uint64_t failed, uint64_t busy);
-/* Of TASKS that are recorded, when nothing of the body is needed any more: pto_call_ticks() of the
- * begin and end of that one. */
-void pto_call_tell_stamps (const struct pto_call *all, uint32_t number, uint64_t began,
-                           uint64_t ended);
+/* Of a TASK, or TASKS, that are recorded, when nothing of the body is needed any more: of each from
+ * the first on. */
+void pto_call_tell_stamps (const struct pto_call *all, uint32_t number,
+                           const struct pto_stamps *stamps);
 /* As trace stamps count. Any thread. */
 uint64_t pto_call_ticks (void);
 

@@ -259,6 +259,28 @@ function gapBefore (k) {
   return { gap, why: isBehind (owner[previous], owner[entry]) ? "data" : "core", ...waits };
 }
 
+// --- tensors that travelled, by row and start ---
+
+const transfers = data.transfers || { n: 0 };
+const firstTransfer = new Uint32Array (rows.length + 1);
+// What an entry was sent, gave back, and found there already.
+const movedFor = new Map ();
+const movedInAll = { sent: 0, received: 0, saved: 0 };
+for (let k = 0; k < transfers.n; k++) {
+  const row = transfers.row[k];
+  firstTransfer[row + 1]++;
+  const sums = [movedFor.get (transfers.entry[k]) || { sent: 0, received: 0, saved: 0 }];
+  movedFor.set (transfers.entry[k], sums[0]);
+  if (rows[row].depth === 0)
+    sums.push (movedInAll);
+  for (const sum of sums) {
+    sum[transfers.is_back[k] ? "received" : "sent"] += transfers.bytes[k];
+    sum.saved += transfers.saved[k];
+  }
+}
+for (let r = 0; r < rows.length; r++)
+  firstTransfer[r + 1] += firstTransfer[r];
+
 // --- charts ---
 
 const strips = [];
@@ -273,10 +295,10 @@ const strips = [];
       kinds.set (series.kind, strip);
       strips.push (strip);
     }
-    strip.series.push ({ name: series.name, times, values, unit: series.kind === "heap" ? "bytes" : "" });
+    strip.series.push ({ name: series.name, times, values, unit: series.kind === "heap" || series.kind === "moved" ? "bytes" : "" });
   }
   for (const strip of strips) {
-    strip.isStacked = strip.kind !== "ready" && strip.series.length > 1;
+    strip.isStacked = strip.kind !== "ready" && strip.kind !== "moved" && strip.series.length > 1;
     if (strip.isStacked)
       stack (strip);
     for (const series of strip.series) {

@@ -265,6 +265,14 @@ function hideTip () {
 
 function showTip (event) {
   const tip = $ ("tip");
+  const transfer = hovered < 0 ? transferAt (pointer.x, pointer.y) : -1;
+  if (transfer >= 0) {
+    const entry = transfers.entry[transfer];
+    tip.replaceChildren (make ("b", {}, amount (transfers.bytes[transfer]) + (transfers.is_back[transfer] ? " received from " : " sent to ") + rowName (transfers.row[transfer])),
+      make ("div", {}, "in " + duration (transfers.length[transfer]) + (entry >= 0 ? " for " + taskName (entry) : "")));
+    putTip (tip, event);
+    return;
+  }
   if (hovered < 0) {
     hideTip ();
     return;
@@ -274,6 +282,10 @@ function showTip (event) {
     make ("div", {}, duration (end[hovered] - start[hovered]) + " on " + rowName (rowOf[hovered]) + (flags[hovered] & 1 ? ", failed" : "")),
     make ("small", {}, [waits.data > 0 && edgesInto (owner[hovered]).length ? "data " + duration (waits.data) : "", waits.core > 0 ? "core " + duration (waits.core) : "",
       waits.scheduler > 0 ? "scheduler " + duration (waits.scheduler) : ""].filter (text => text).join (", ")));
+  putTip (tip, event);
+}
+
+function putTip (tip, event) {
   tip.hidden = false;
   const box = tip.getBoundingClientRect ();
   tip.style.left = Math.max (4, Math.min (event.clientX + 14, innerWidth - box.width - 8)) + "px";

@@ -49,7 +49,9 @@ function fillLegend () {
     type: "button", class: "key", title: `Find ${line.name}`, "aria-label": `Find ${line.name}`,
     onclick: () => find (line.name, true)
   }, swatch (line.kernel), make ("span", { class: "name" }, line.name), make ("small", {}, group (line.count)))),
-  ...usedKernels.length > most ? [make ("small", {}, "and " + (usedKernels.length - most) + " more")] : []);
+  ...usedKernels.length > most ? [make ("small", {}, "and " + (usedKernels.length - most) + " more")] : [],
+  ...transfers.n ? [make ("span", { class: "moved" }, make ("i", { class: "sent", "aria-hidden": "true" }), "tensors sent, ",
+    make ("i", { class: "received", "aria-hidden": "true" }), "received")] : []);
 }
 
 // --- a task ---
@@ -189,6 +191,7 @@ function showTask () {
         make ("td", { class: "number" }, moment (time[name][selected])),
         make ("td", { class: "number faint" }, name === "submit" ? "" : "+" + duration (time[name][selected] - submit[selected])))))),
     section.virtual && section.own > 0 ? make ("p", { class: "more" }, `Its chip has a virtual clock: there it ran from ${duration (own (start[selected]))} to ${duration (own (end[selected]))}. Here that is stretched over the time that the run took.`) : null,
+    ...movedFor.has (selected) ? facts ("Tensors", movedLines (movedFor.get (selected))) : [],
     ...showArguments (task),
     ...listOf ("Waited for", into.slice (0, LISTED).map (e => producer[e] < 0
       ? make ("span", { class: "gone" }, "task " + goneName (gone.get (e)) + ", whose records were dropped")
@@ -336,6 +339,11 @@ function facts (title, lines) {
     make ("tr", {}, make ("th", { scope: "row" }, name), make ("td", { class: "number" }, value), make ("td", { class: "faint" }, beside || "")))))];
 }
 
+function movedLines (sum) {
+  return [["sent", amount (sum.sent), "to where it ran"], ["received", amount (sum.received), "from there"],
+    ["not sent again", amount (sum.saved), "was there already"]];
+}
+
 function showRun () {
   const stalls = new Map ();
   for (const stall of data.stalls) {
@@ -358,7 +366,8 @@ function showRun () {
     ...byHazard.length ? facts ("Edges", byHazard.map (([name, many]) => [name, group (many),
       { RAW: "the second reads what the first wrote", WAW: "both write", WAR: "the second writes what the first read", explicit: "the submit named the first", assumed: "an overlap was assumed, not proved" }[name]])) : [],
     ...stalls.size ? facts ("The submitter waited for", [...stalls].map (([name, sum]) => [name, duration (sum.ns), count (sum.n, "time")])) : [],
-    ...facts ("Most at one time", strips.flatMap (strip => strip.series.map (series => [
+    ...transfers.n ? facts ("Tensors that travelled", movedLines (movedInAll)) : [],
+    ...facts ("Most at one time", strips.filter (strip => strip.kind !== "moved").flatMap (strip => strip.series.map (series => [
       (stripNames[strip.kind] || strip.kind) + (strip.series.length > 1 ? ", " + series.name : ""), formatValue (series, series.most)]))),
     sections.length > 1 ? make ("h3", {}, "Runs below", make ("small", {}, group (sections.length - 1))) : "",
     sections.length > 1 ? make ("ul", { class: "tasks" }, ...sections.slice (1, 1 + LISTED).map ((section, k) => make ("li", {},

@@ -28,7 +28,7 @@ let place = null;     // where everything of the page is
 let ink = null;       // colours of the theme
 
 const stripNames = { ready: "ready tasks", live: "live tasks", scopes: "open scopes", heap: "heap", map: "tensor map",
-  pool: "dependency pool" };
+  pool: "dependency pool", moved: "tensors moved" };
 
 // What is very deep is closed at first.
 if (rows.length > 96)
@@ -41,7 +41,7 @@ function readInk () {
   const style = getComputedStyle (document.documentElement);
   ink = {};
   for (const name of ["paper", "panel", "band", "grid", "line", "ink", "muted", "faint", "accent", "critical", "stall", "on",
-    "late", "series1", "series2", "series3", "series4"])
+    "late", "sent", "received", "series1", "series2", "series3", "series4"])
     ink[name] = style.getPropertyValue ("--" + name).trim ();
 }
 
@@ -274,6 +274,44 @@ function fillColumn (column, isBright) {
   }
 }
 
+// Half a bar: what is sent above, what comes back below.
+function drawTransfers (scene, r, top, height) {
+  const { c, t0, t1, place: { left, right } } = scene;
+  const half = (height - 1) / 2;
+  const drawn = [-1, -1];
+  for (let k = firstTransfer[r]; k < firstTransfer[r + 1] && transfers.start[k] < t1; k++) {
+    const until = transfers.start[k] + transfers.length[k];
+    const back = transfers.is_back[k];
+    if (until < t0 || transfers.bytes[k] === 0)
+      continue;
+    const a = Math.max (scene.x (transfers.start[k]), left);
+    const b = Math.min (scene.x (until), right);
+    // Of several in one pixel one is seen.
+    if (b - a < 1 && Math.floor (a) === drawn[back])
+      continue;
+    drawn[back] = Math.floor (a);
+    c.globalAlpha = hits === null && related === null || transfers.entry[k] >= 0 && isBright (transfers.entry[k]) ? 1 : DIM;
+    c.fillStyle = back ? scene.ink.received : scene.ink.sent;
+    c.fillRect (a, top + (back ? half + 1 : 0), Math.max (b - a, 1), half);
+  }
+  c.globalAlpha = 1;
+}
+
+// The one under the pointer, where nothing runs; -1: none.
+function transferAt (x, y) {
+  const r = rowAt (y);
+  if (r < 0 || x < place.left || x > place.right)
+    return -1;
+  const t = timeAt (x);
+  const slack = 3 / (place.right - place.left) * (view.t1 - view.t0);
+  const isBelow = y - place.top + view.scroll - place.y.get (r) > place.h.get (r) / 2;
+  let best = -1;
+  for (let k = firstTransfer[r]; k < firstTransfer[r + 1] && transfers.start[k] <= t + slack; k++)
+    if (transfers.bytes[k] > 0 && transfers.start[k] + transfers.length[k] >= t - slack && !!transfers.is_back[k] === isBelow)
+      best = k;
+  return best;
+}
+
 function drawRow (scene, r, y, h) {
   const { c, t0, t1, place: { left, right } } = scene;
   const list = runs[r];
@@ -290,6 +328,7 @@ function drawRow (scene, r, y, h) {
       fillColumn (first, bright[first] > 0);
   }
 
+  drawTransfers (scene, r, top, height);
   const isPlain = hits === null && related === null;
   const { scale } = scene;
   const zero = left - t0 * scale;
@@ -606,9 +645,7 @@ function traceSteps (scene, series, y, h, most) {
 }
 
 function formatValue (series, value) {
-  if (series.unit !== "bytes" || value < 1024)
-    return group (value);
-  return value < 1048576 ? (value / 1024).toFixed (1) + THIN + "KiB" : (value / 1048576).toFixed (1) + THIN + "MiB";
+  return series.unit === "bytes" && value >= 1024 ? amount (value) : group (value);
 }
 
 function drawStrips (scene) {

@@ -11,11 +11,17 @@ function group (value) {
 function duration (ns) {
   if (isNaN (ns))
     return "\u2013";
-  const size = Math.abs (ns);
-  const [factor, unit] = size < 1e3 ? [1, "ns"] : size < 1e6 ? [1e3, "\u00b5s"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+  const least = Math.abs (ns);
+  const [factor, unit] = least < 1e3 ? [1, "ns"] : least < 1e6 ? [1e3, "\u00b5s"] : least < 1e9 ? [1e6, "ms"] : [1e9, "s"];
   const value = ns / factor;
   const digits = factor === 1 ? 0 : Math.abs (value) < 10 ? 3 : Math.abs (value) < 100 ? 2 : 1;
   return value.toFixed (digits).replace ("-", "\u2212") + THIN + unit;
+}
+
+function amount (bytes) {
+  if (bytes < 1024)
+    return count (bytes, "byte");
+  return bytes < 1048576 ? (bytes / 1024).toFixed (1) + THIN + "KiB" : (bytes / 1048576).toFixed (1) + THIN + "MiB";
 }
 
 // A moment of the run: all of it is said in one unit.

@@ -1939,6 +1939,7 @@ test_together_recorded (void)
   struct pto_trace_buffer *scheduler = &trace->buffers[CHILDREN];
   const struct pto_trace_record *records[64];
   struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[0].link) };
+  struct pto_stamps stamps[4] = { 0 };
   uint64_t posted;
 
   for (uint32_t i = 0; i <= CHILDREN; i++)
@@ -1953,10 +1954,11 @@ test_together_recorded (void)
   g_assert_cmpuint (call.mailbox->record, ==, 9);
   posted = bench->own.engine->tick_base;
   /* Virtual time stands still here: what the child says is cut to what can be. */
-  pto_call_tell_stamps (&call, 0, posted, posted + 7);
-  pto_call_tell_stamps (&call, 1, 0, 0);
-  pto_call_tell_stamps (&call, 2, UINT64_MAX, UINT64_MAX);
-  pto_call_tell_stamps (&call, 3, posted + 9, posted + 3);
+  stamps[0] = (struct pto_stamps){ .began = posted, .ended = posted + 7 };
+  stamps[2] = (struct pto_stamps){ .began = UINT64_MAX, .ended = UINT64_MAX };
+  stamps[3] = (struct pto_stamps){ .began = posted + 9, .ended = posted + 3 };
+  for (uint32_t i = 0; i < 4; i++)
+    pto_call_tell_stamps (&call, i, &stamps[i]);
   keep (bench, 0, 4);
   answer_tasks (bench, 0, 0, 1000);
   assert_has (bench, 0, 5, 1);
