@@ -255,7 +255,8 @@ typedef struct
 
 /* Of analysis: what travelled. */
 void pto_trace_read_transfers (PtoTraceAnalysis *analysis, PtoTrace *trace);
-/* Those for a task, or for none, to and from that core: n from the one given on, by start. */
+/* Those for a task, or for none, to and from that core, or, of PTO_TRACE_NOWHERE, all cores: n from
+ * the one given on, by core and start. */
 const PtoTraceTransfer *pto_trace_find_transfers (const PtoTraceAnalysis *analysis, guint64 task,
                                                   guint core, guint *n);
 /* "sent" or "received"; and what counters of such bytes are called: "bytes sent". */

@@ -106,7 +106,8 @@ pto_trace_find_transfers (const PtoTraceAnalysis *analysis, guint64 task, guint 
 {
   const PtoTraceTransfer *all
       = (const PtoTraceTransfer *) (gconstpointer) analysis->transfers->data;
-  PtoTraceTransfer wanted = { .task = task, .core = core };
+  gboolean of_all = core == PTO_TRACE_NOWHERE;
+  PtoTraceTransfer wanted = { .task = task, .core = of_all ? 0 : core };
   guint low = 0;
   guint high = analysis->transfers->len;
 
@@ -121,7 +122,7 @@ pto_trace_find_transfers (const PtoTraceAnalysis *analysis, guint64 task, guint 
     }
   *n = 0;
   while (low + *n < analysis->transfers->len && all[low + *n].task == task
-         && all[low + *n].core == core)
+         && (of_all || all[low + *n].core == core))
     (*n)++;
   return all + low;
 }

@@ -54,7 +54,7 @@ function findIdle () {
     if (row.depth === 0) {
       const group = groups.get (row.cluster) || groups.set (row.cluster, { kind: row.kind, list: [], isUsed: false }).get (row.cluster);
       group.list.push (r);
-      group.isUsed = group.isUsed || runs[r].length > 0 || children[r].length > 0;
+      group.isUsed = group.isUsed || runs[r].length > 0 || children[r].length > 0 || firstTransfer[r + 1] > firstTransfer[r];
     }
   });
   const unused = [...groups.values ()].filter (group => !group.isUsed);

@@ -12,6 +12,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from trace_reader import check_moved  # noqa: E402
 
 try:
     import numpy as np
@@ -39,6 +40,7 @@ class Left(unittest.TestCase):
     def begin(self, **parameters):
         self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
         self.addCleanup(self.host.close)
+        self.host.set_parameter("trace", "1")
         for _ in range(2):
             remote = self.host.add_remote_worker("local:", roots=root)
             for name, value in parameters.items():
@@ -48,6 +50,7 @@ class Left(unittest.TestCase):
         self.sub_copy, self.sub_add = self.host.register(copy), self.host.register(add_in_place)
 
     def count(self):
+        check_moved(self, self.host)
         run = self.host.dup_statistics()
         return run.get_bytes_sent(), run.get_bytes_received()
 
@@ -169,6 +172,7 @@ class Left(unittest.TestCase):
         self.host.run(graph, out)
         wanted = whole[:, (words - 1) * n:words * n]
         self.assertEqual(out.tolist(), wanted.tolist(), (seed, plan))
+        check_moved(self, self.host)
 
     def test_random_graphs(self):
         self.begin(remote_leave="1")

@@ -42,3 +42,31 @@ class Json:
         """Slices of kernels on the cores of a chip."""
         return sorted((s for (name, thread), slices in self.slices.items()
                        if name.startswith(process + " cluster ") for s in slices), key=lambda s: s.start)
+
+
+def check_moved(test, host):
+    """What travelled in the run is what the statistics say, in every answer of its trace; gives that: sent, received, saved."""
+    trace, run = host.trace, host.statistics
+    of = [[f.get_bytes_sent(), f.get_bytes_received(), f.get_bytes_saved()] for f in (run, trace)]
+    test.assertEqual(trace.get_dropped(), 0)
+    test.assertEqual(*of)
+    own = [core for core in trace.list_cores() if core.get_path() == trace.list_cores()[0].get_path()]
+    test.assertEqual([sum(core.get_bytes_sent() for core in own), sum(core.get_bytes_received() for core in own),
+                      sum(core.get_bytes_saved() for core in own)], of[0])
+    shown = Json(test, trace)
+    host_name, sums = own[0].get_path(), [0, 0, 0]
+    for core in own:
+        runs = {task.args["task"]: task for task in shown.row(host_name, core.get_name())}
+        for one in shown.row(host_name, core.get_name() + ": tensors"):
+            sums[["sent", "received"].index(one.name)] += one.args["bytes"]
+            sums[2] += one.args.get("saved", 0)
+            test.assertGreater(one.args["bytes"] + one.args.get("saved", 0), 0)
+            if one.args.get("task") in runs and len(runs) == len(shown.row(host_name, core.get_name())):
+                task = runs[one.args["task"]]
+                test.assertLessEqual(one.start, one.end)
+                if one.name == "sent":
+                    test.assertLessEqual(one.end, task.start + EPS_US)
+                else:
+                    test.assertGreaterEqual(one.start, task.end - EPS_US)
+    test.assertEqual(sums, of[0])
+    return tuple(of[0])
