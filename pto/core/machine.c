@@ -386,6 +386,11 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
     pto_engine_refuse_open (engine);
   machine->done = true;
   status = pto_engine_end (engine, report);
+  if (run->settle != NULL)
+    {
+      status = run->settle (run->data, status, report);
+      pto_engine_mark_end (engine);
+    }
   pto_recorder_end (&machine->recorder, engine);
   engine->cancelled = NULL;
   gather (engine, stats, pto_wall_clock () - wall);

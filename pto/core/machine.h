@@ -73,6 +73,9 @@ struct pto_run
    * that has ended well was asked once more after its last task. May be NULL. */
   bool (*cancelled) (void *data);
   void *cancelled_data;
+  /* Behind the last task: what is still to be done is a part of the run. status: how that has
+   * ended. Gives PTO_OK, or why it has not ended well after all. May be NULL. */
+  enum pto_status (*settle) (void *data, enum pto_status status, struct pto_report *report);
 };
 
 /* Between runs: how much of the next one is recorded (enum pto_trace_level; 0: nothing), and who

@@ -61,6 +61,13 @@ pto_engine_begin (struct pto_engine *engine)
   pto_engine_scope_begin (engine, NULL, 0);
 }
 
+void
+pto_engine_mark_end (struct pto_engine *engine)
+{
+  engine->run_ticks = pto_engine_stamp (engine);
+  engine->run_ns = pto_now (engine->exec) - engine->time_base;
+}
+
 enum pto_status
 pto_engine_end (struct pto_engine *engine, struct pto_report *report)
 {
@@ -83,8 +90,7 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
                         " of %" PRIu64 " tasks are done"),
                      engine->config.end_patience_ns / 1000000, engine->config.timeout_ns / 1000000,
                      pto_engine_completed (engine), engine->submitted);
-  engine->run_ticks = pto_engine_stamp (engine);
-  engine->run_ns = pto_now (engine->exec) - engine->time_base;
+  pto_engine_mark_end (engine);
   if (pto_engine_close_verdict (engine))
     return PTO_OK;
   /* Another error may have come first: then its words stay. */

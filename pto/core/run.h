@@ -12,3 +12,5 @@ void pto_engine_begin (struct pto_engine *engine);
 /* Ends open scopes, waits until every task is done, gives the first error (also copied into
  * report). When not every task could be ended the engine is lost: pto_engine_is_lost(). */
 enum pto_status pto_engine_end (struct pto_engine *engine, struct pto_report *report);
+/* Something was done behind it that is of the run: that ends now. */
+void pto_engine_mark_end (struct pto_engine *engine);

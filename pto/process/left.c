@@ -234,6 +234,20 @@ pto_left_is_asked (struct pto_left *left, uint64_t begin, uint64_t end)
   return asked;
 }
 
+bool
+pto_left_is_awaited (struct pto_left *left)
+{
+  bool awaited = false;
+
+  if (pto_left_is_empty (left))
+    return false;
+  pthread_mutex_lock (&left->lock);
+  for (uint32_t at = 0; !awaited && at < count (left); at++)
+    awaited = left->spans[at].state == PTO_LEFT_WANTED || left->spans[at].state == PTO_LEFT_ASKED;
+  pthread_mutex_unlock (&left->lock);
+  return awaited;
+}
+
 void
 pto_left_want (struct pto_left *left, uint64_t begin, uint64_t end, uint64_t *who)
 {

@@ -81,6 +81,8 @@ enum pto_left_where pto_left_find (struct pto_left *left, uint64_t begin, uint64
                                    uint32_t child, uint32_t *who);
 /* Has somebody been asked for some of it? */
 bool pto_left_is_asked (struct pto_left *left, uint64_t begin, uint64_t end);
+/* Is some of it, of all that there is, on its way, or about to be? */
+bool pto_left_is_awaited (struct pto_left *left);
 /* It is needed here: which children have some of it, as bits, is added to who. */
 void pto_left_want (struct pto_left *left, uint64_t begin, uint64_t end, uint64_t *who);
 /* The same of all that a child has. */

@@ -645,6 +645,21 @@ orchestrate_for (PTO2Runtime *rt, void *data)
   return call->result;
 }
 
+/* Of a run that is not wanted any more, or whose tasks could not be ended, nobody waits for what it
+ * has left. */
+static enum pto_status
+bring_back (void *data, enum pto_status status, struct pto_report *report)
+{
+  struct pto_level *level = ((struct orchestration *) data)->level;
+  struct pto_report own = { 0 };
+  enum pto_status settled = PTO_OK;
+
+  if (!pto_pool_is_cancelled (level->pool) && !pto_engine_is_lost (&level->machine.engine))
+    settled
+        = pto_pool_bring_back (level->pool, is_cancelled, level, status == PTO_OK ? report : &own);
+  return status == PTO_OK ? settled : status;
+}
+
 /* Of memory that tasks of the run that is over mention. */
 static enum pto_status
 check_mappings (const struct pto_level *level, struct pto_report *report)
@@ -671,7 +686,8 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
   struct pto_run run = { .orchestrate = orchestrate_for,
                          .data = &call,
                          .cancelled = is_cancelled,
-                         .cancelled_data = level };
+                         .cancelled_data = level,
+                         .settle = bring_back };
   struct pto_run_stats own_stats;
   struct pto_failure own_failure;
   enum pto_status status;

@@ -2,13 +2,15 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Of memory of the run only, which nobody can read who is no task of it: so whoever needs it is
- * about to be given it, and is held until it has come (pool.c). What is large does not come back
- * with the answer of its task. When that is there, and its consumers are known that were submitted
- * so far, it is left (left.h) if somebody reads it and all who do are bound to that child, and is
- * fetched before the task ends otherwise. A consumer that is submitted later, elsewhere, has it
- * fetched before it begins. Members of a group never leave anything, and find all of it here: they
- * may wait for each other, and nobody fetches from a child that is busy.
+ * What is large does not come back with the answer of its task. When that is there, and its
+ * consumers are known that were submitted so far, it is left (left.h) if somebody reads it and all
+ * who do are bound to that child, and is fetched before the task ends otherwise. A consumer that is
+ * submitted later, elsewhere, has it fetched before it begins: whoever needs it is about to be
+ * given it, and is held until it has come (pool.c). Members of a group never leave anything, and
+ * find all of it here: they may wait for each other, and nobody fetches from a child that is busy.
+ *
+ * Of memory of the run that is all, since nobody can read it who is no task of it. What is left of
+ * the program's memory comes at the end of the run, before the program is told of that.
  *
  * A task that overwrites it needs nothing; it waits only while it is being fetched. All of it is
  * the carrier's.
@@ -16,20 +18,6 @@
 #include "pool-private.h"
 
 #include "../exec/text.h"
-
-static bool
-is_of_run (const struct pto_pool *pool, struct pto_extent extent)
-{
-  for (uint32_t i = 0; i < PTO_RINGS; i++)
-    {
-      const struct pto_circle *heap = &pool->engine->rings[i].heap;
-      uint64_t offset = extent.begin - (uint64_t) (uintptr_t) heap->base;
-
-      if (offset < heap->size && extent.end - extent.begin <= heap->size - offset)
-        return true;
-    }
-  return false;
-}
 
 static bool
 is_left (const struct pto_pool *pool, const struct pto_child *child, const struct pto_slot *slot,
@@ -43,7 +31,7 @@ is_left (const struct pto_pool *pool, const struct pto_child *child, const struc
       || (access & (PTO_WIRE_WRITE | PTO_WIRE_STAYS)) != PTO_WIRE_WRITE)
     return false;
   extent = pto_pool_extent (slot, tensor);
-  return extent.end - extent.begin >= child->leave_bytes && is_of_run (pool, extent);
+  return extent.end - extent.begin >= child->leave_bytes;
 }
 
 uint8_t
@@ -201,7 +189,8 @@ is_read_there_only (const struct pto_pool *pool, const struct pto_slot *slot,
       ref = edge->next;
       if (consumer->kernel == PTO_KERNEL_NONE || !reads (consumer, extent))
         continue;
-      if (!is_bound (pool, pto_pool_task (consumer), child))
+      /* Who may be run once more would find it lost with the child. */
+      if (!is_bound (pool, pto_pool_task (consumer), child) || pto_pool_task (consumer)->idempotent)
         return false;
       is_read = true;
     }

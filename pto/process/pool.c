@@ -17,6 +17,8 @@
  * than the way there and back, which they share: who waits behind them, or for the last of them,
  * waits no longer than for the way. */
 #define TOGETHER_NS (200 * US)
+/* How often somebody is asked whether what is brought back is still wanted. */
+#define BRING_BACK_POLL_NS (10 * 1000 * US)
 
 static struct pto_station *
 station_of (const struct pto_pool *pool, const struct pto_child *child)
@@ -883,6 +885,48 @@ pto_pool_forget_left (struct pto_pool *pool, uint64_t begin, uint64_t end)
       pto_park (pool->exec, &pool->news, seen, PTO_NEVER);
     }
   pto_left_remove (&pool->left, begin, end, PTO_LEFT_NOBODY);
+}
+
+enum pto_status
+pto_pool_bring_back (struct pto_pool *pool, bool (*cancelled) (void *data), void *data,
+                     struct pto_report *report)
+{
+  uint64_t who[PTO_POOL_WORDS] = { 0 };
+  enum pto_status status = PTO_OK;
+  uint32_t lost;
+
+  for (uint32_t i = 0; i < PTO_RINGS; i++)
+    {
+      const struct pto_circle *heap = &pool->engine->rings[i].heap;
+      uint64_t begin = (uint64_t) (uintptr_t) heap->base;
+
+      pto_pool_forget_left (pool, begin, begin + heap->size);
+    }
+  pto_left_want (&pool->left, 0, UINT64_MAX, who);
+  mark_all (pool, who);
+  for (;;)
+    {
+      uint32_t seen = pto_word_get (&pool->news);
+
+      if (!pto_left_is_awaited (&pool->left))
+        break;
+      if (cancelled (data))
+        {
+          status = pto_report_set (report, PTO_STATUS_CANCELLED, _ ("the run was cancelled"));
+          break;
+        }
+      pto_park (pool->exec, &pool->news, seen, pto_now (pool->exec) + BRING_BACK_POLL_NS);
+    }
+  if (status == PTO_OK && pool->first.task == PTO_TASK_NONE
+      && pto_left_find (&pool->left, 0, UINT64_MAX, PTO_LEFT_NOBODY, &lost) == PTO_LEFT_GONE)
+    status = pto_report_set (
+        report, (enum pto_status) PTO_STATUS_WORKER_LOST,
+        _ ("%s %s, and with it results of tasks that had been left there, since other tasks read "
+           "them there: set remote-leave to more, and what has fewer bytes comes back at once"),
+        pool->config.children[lost].path, pool->stations[lost].lost_text);
+  /* What a cancelled run still has asked for comes, or is not there. */
+  pto_pool_forget_left (pool, 0, UINT64_MAX);
+  return status;
 }
 
 const struct pto_first_failure *

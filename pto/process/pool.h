@@ -151,6 +151,11 @@ void pto_pool_check (struct pto_pool *pool, bool checks);
 /* Memory of the run is about to be the program's: what is left somewhere of what it was is not
  * wanted any more. Inside of a run, or after it; may switch to another actor. */
 void pto_pool_forget_left (struct pto_pool *pool, uint64_t begin, uint64_t end);
+/* After the last task of a run, when children are idle: what is left somewhere of memory that is
+ * not the run's own comes here; not when that is not wanted any more, which is asked meanwhile.
+ * Inside of the executor; switches to other actors. */
+enum pto_status pto_pool_bring_back (struct pto_pool *pool, bool (*cancelled) (void *data),
+                                     void *data, struct pto_report *report);
 /* After the last task of a run. */
 const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
 /* What each of its members needs, as the engine is told; or why such a task could never run, before
