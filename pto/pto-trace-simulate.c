@@ -717,7 +717,7 @@ rewrite (struct pto_trace_record *record, const Graph *graph, const Node *node, 
   if (node == NULL)
     {
       record->time = *before;
-      if (record->kind == PTO_TRACE_STALL)
+      if (PTO_TRACE_HAS_END (record->kind))
         record->extra = *before;
       return;
     }
@@ -741,6 +741,20 @@ rewrite (struct pto_trace_record *record, const Graph *graph, const Node *node, 
       member = find_member (graph, node, record->detail);
       record->time = member != NULL ? member->start : node->ready;
       record->extra = member != NULL ? member->end : node->end;
+      break;
+    case PTO_TRACE_TRANSFER:
+      member = find_member (graph, node, record->detail & ~PTO_TRACE_TRANSFER_BACK);
+      record->time = record->extra = node->end;
+      if (member != NULL && (record->detail & PTO_TRACE_TRANSFER_BACK) != 0)
+        {
+          record->time = member->end - MIN (member->back, member->end - member->start);
+          record->extra = member->end;
+        }
+      else if (member != NULL)
+        {
+          record->time = member->start;
+          record->extra = member->start + MIN (member->into, member->end - member->start);
+        }
       break;
     default:
       record->time = node->end;

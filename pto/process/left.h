@@ -9,10 +9,10 @@
  *     LEFT ---- somebody needs it: WANTED ---- the child is asked: ASKED ---- it has come: gone
  *     the child is dead: LOST, until the memory is written anew
  *
- * Thread safety: any thread. All but pto_left_remove() are the carrier's; that is the guest's, too,
- * when it is given memory by the runtime, of which no task knows any more. So nobody waits for the
- * lock for long, and without a span nobody takes it: one that concerns the memory was added, or
- * was not, before the guest was given that.
+ * Thread safety: any thread. All but pto_left_remove() are the carrier's, and the guest's when all
+ * tasks are over; that is the guest's, too, when it is given memory by the runtime, of which no
+ * task knows any more. So nobody waits for the lock for long, and without a span nobody takes it:
+ * one that concerns the memory was added, or was not, before the guest was given that.
  */
 #pragma once
 

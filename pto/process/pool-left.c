@@ -197,13 +197,13 @@ is_read_there_only (const struct pto_pool *pool, const struct pto_slot *slot,
   return is_read;
 }
 
-bool
-pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
-                     const struct pto_slot *slot)
+uint64_t
+pto_pool_want_back (struct pto_pool *pool, const struct pto_station *station,
+                    const struct pto_slot *slot)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
   uint64_t who[PTO_POOL_WORDS] = { 0 };
-  bool wants = false;
+  uint64_t bytes = 0;
 
   for (uint32_t i = 0; i < task->n_tensors; i++)
     if (is_left (pool, station->child, slot, i))
@@ -213,9 +213,9 @@ pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
         if (is_read_there_only (pool, slot, extent, station->child))
           continue;
         pto_left_want (&pool->left, extent.begin, extent.end, who);
-        wants = true;
+        bytes += extent.end - extent.begin;
       }
-  return wants;
+  return bytes;
 }
 
 bool

@@ -42,6 +42,7 @@ struct pto_station
   bool fetches;
   uint64_t answered_failed;
   uint64_t awaited;
+  uint64_t comes[PTO_TOGETHER_MAX]; /* bytes of each that are on their way, as far as is known */
   char lost_text[160];         /* how its last life ended, if it took with it what was left there */
   struct pto_control *control; /* what it is asked besides; NULL: nothing */
 };
@@ -200,6 +201,8 @@ void pto_pool_begin_traffic (const struct pto_pool *pool, struct pto_station *st
 void pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station,
                               const struct pto_slot *slot, const struct pto_stamps *stamps,
                               uint64_t now);
+/* Some of what it was asked for has come: of the tasks that wait for that, or of none. */
+void pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station);
 /* And all that it was asked: what it has moved besides. Nothing if nothing is recorded. */
 void pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station);
 /* A run begins. */
@@ -234,9 +237,10 @@ void pto_pool_begin_writing (struct pto_pool *pool, const struct pto_station *st
                              const struct pto_slot *slot);
 void pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
                            const struct pto_slot *slot, bool failed);
-/* It has ended well: is some of what it has left wanted here at once? Then that is noted. */
-bool pto_pool_wants_back (struct pto_pool *pool, const struct pto_station *station,
-                          const struct pto_slot *slot);
+/* It has ended well: how many bytes of what it has left are wanted here at once? They are, from now
+ * on. */
+uint64_t pto_pool_want_back (struct pto_pool *pool, const struct pto_station *station,
+                             const struct pto_slot *slot);
 /* Asks the child, which is idle, for what of it is wanted; false: nothing is. */
 bool pto_pool_fetch (struct pto_pool *pool, struct pto_station *station);
 

@@ -91,8 +91,28 @@ record_rest (struct pto_pool *pool, struct pto_station *station, uint64_t now)
 void
 pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station)
 {
-  if (pool->record != 0 && pool->runs_now && pool->config.writes != NULL && station->child->far)
+  if (pool->record != 0 && pool->runs_now && pool->config.writes != NULL)
     record_rest (pool, station, pto_engine_stamp (pool->engine));
+}
+
+void
+pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station)
+{
+  uint64_t now, received;
+
+  if (pool->record == 0 || !pool->runs_now || pool->config.writes == NULL)
+    return;
+  now = pto_engine_stamp (pool->engine);
+  received = count (pool, station->child).received;
+  for (uint32_t i = 0; station->fetches && i <= station->n_others; i++)
+    {
+      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      uint64_t bytes = take (&station->recorded.received, received, station->comes[i]);
+
+      station->comes[i] -= bytes;
+      record (pool, station, slot->id, PTO_TRACE_TRANSFER_BACK, station->posted, now, bytes, 0);
+    }
+  record_rest (pool, station, now);
 }
 
 void

@@ -426,10 +426,14 @@ awaits_results (struct pto_pool *pool, struct pto_station *station)
   if (!station->child->far || pto_left_is_empty (&pool->left) || pto_pool_is_cancelled (pool))
     return false;
   for (uint32_t i = 0; i <= station->n_others; i++)
-    if ((station->answered_failed >> i & 1) == 0
-        && pto_pool_wants_back (pool, station,
-                                i == 0 ? station->endpoint.running : station->others[i - 1]))
-      station->awaited |= UINT64_C (1) << i;
+    {
+      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+
+      station->comes[i]
+          = (station->answered_failed >> i & 1) == 0 ? pto_pool_want_back (pool, station, slot) : 0;
+      if (station->comes[i] > 0)
+        station->awaited |= UINT64_C (1) << i;
+    }
   station->fetches = station->awaited != 0 && pto_pool_fetch (pool, station);
   return station->fetches;
 }
@@ -450,7 +454,7 @@ take_fetched (struct pto_pool *pool, struct pto_station *station, bool ok)
     pto_left_lose (&pool->left, child->index);
   pto_child_answered (child);
   end_request (pool, child);
-  pto_pool_record_rest (pool, station);
+  pto_pool_record_fetched (pool, station);
   if (station->fetches && !(ok && pto_pool_fetch (pool, station)))
     end_answered (pool, station, station->answered_failed | (ok ? 0 : station->awaited));
   mark_held (pool);

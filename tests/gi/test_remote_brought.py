@@ -120,7 +120,7 @@ class Brought(unittest.TestCase):
             first = min((one for one in Json(self, self.host.trace).row("L4/0", "L3/0: tensors") if one.args["bytes"] == 2 * N),
                         key=lambda one: one.start)
             self.assertEqual(first.name, "received")
-            self.assertNotIn("task", first.args)
+            self.assertEqual(first.args["task"], "1")
             again, = [task for task in Json(self, self.host.trace).row("L4/0", "L3/0") if task.name == "copy_again"]
             self.assertLessEqual(first.end, again.start)
 

@@ -83,12 +83,35 @@ class Moved(unittest.TestCase):
         x, y = Pto.Buffer.array(8 * MIB, "u1"), Pto.Buffer.array(8 * MIB, "u1")
         self.host.run(lambda orch: orch.submit_next_level(self.copy, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write()]))
         self.assertEqual(check_moved(self, self.host), (8 * MIB, 8 * MIB, 0))
+        task, = self.host.trace.list_tasks()
+        self.assertEqual((task.get_bytes_sent(), task.get_bytes_received()), (8 * MIB, 8 * MIB))
         sent, received = Json(self, self.host.trace).row("L4/0", "L3/0: tensors")
         task, = Json(self, self.host.trace).row("L4/0", "L3/0")
         self.assertLess(sent.start, sent.end)
         self.assertLess(received.start, received.end)
         self.assertEqual((sent.name, received.name), ("sent", "received"))
         self.assertGreaterEqual(task.start, sent.start)
+
+    def test_simulated(self):
+        """On a clock on which a link takes what it is said to take."""
+        self.begin()
+        self.host.set_parameter("trace-level", "4")
+        x, y = Pto.Buffer.array(MIB, "u1"), Pto.Buffer.array(MIB, "u1")
+
+        def graph(orch):
+            for _ in range(2):
+                orch.submit_next_level(self.copy, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write()])
+
+        self.host.run(graph)
+        trace = self.host.trace.simulate(["link-latency=2us", "link-bandwidth=1GB/s", "function=*=constant:5000"])
+        self.assertEqual((trace.get_bytes_sent(), trace.get_bytes_received(), trace.get_bytes_saved()), (MIB, 2 * MIB, MIB))
+        tasks = list(trace.list_tasks())
+        link = 2000 + MIB
+        shown = Json(self, trace)
+        self.assertEqual([(one.name, round(1000 * one.start), round(1000 * one.end)) for one in shown.row("L4/0", "L3/0: tensors")],
+                         [(name, begin, begin + link) for task in tasks
+                          for name, begin in (("sent", task.get_start_ns()), ("received", task.get_end_ns() - link))])
+        self.assertEqual([task.get_end_ns() - task.get_start_ns() for task in tasks], [2 * link, 2 * link])
 
     def test_group(self):
         self.begin(2)
