@@ -123,11 +123,13 @@ join (struct pto_left *left, uint32_t at)
 }
 
 /* Where there is no room for a cut, all of a span is as good as lost: nobody takes what is not here
- * for what belongs there. */
-static void
+ * for what belongs there. What is on its way stays until it has come. Gives whether some of it is.
+ */
+static bool
 clear (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
 {
   bool fits = reserve (left, 2);
+  bool comes = false;
 
   if (fits)
     {
@@ -138,24 +140,20 @@ clear (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
     {
       struct pto_left_span *span = &left->spans[at];
 
-      if (span->child == but)
-        at++;
+      if (span->child == but || span->state == PTO_LEFT_ASKED)
+        {
+          comes = comes || span->state == PTO_LEFT_ASKED;
+          at++;
+        }
       else if (fits || (span->begin >= begin && span->end <= end))
         drop (left, at);
       else
         left->spans[at++].state = PTO_LEFT_LOST;
     }
+  return comes;
 }
 
 /* --- the carrier's --- */
-
-void
-pto_left_clear (struct pto_left *left)
-{
-  pthread_mutex_lock (&left->lock);
-  set_count (left, 0);
-  pthread_mutex_unlock (&left->lock);
-}
 
 bool
 pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child)
@@ -167,6 +165,7 @@ pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t chil
   ok = reserve (left, 3);
   if (ok && begin < end)
     {
+      /* None of it is on its way: who wrote it has waited for that. */
       clear (left, begin, end, PTO_LEFT_NOBODY);
       at = find (left, begin);
       insert (left, at,
@@ -180,14 +179,17 @@ pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t chil
   return ok;
 }
 
-void
+bool
 pto_left_remove (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
 {
+  bool comes;
+
   if (begin >= end || pto_left_is_empty (left))
-    return;
+    return false;
   pthread_mutex_lock (&left->lock);
-  clear (left, begin, end, but);
+  comes = clear (left, begin, end, but);
   pthread_mutex_unlock (&left->lock);
+  return comes;
 }
 
 enum pto_left_where

@@ -55,7 +55,6 @@ struct pto_left
 
 void pto_left_init (struct pto_left *left);
 void pto_left_destroy (struct pto_left *left);
-void pto_left_clear (struct pto_left *left);
 static inline bool
 pto_left_is_empty (const struct pto_left *left)
 {
@@ -65,9 +64,9 @@ pto_left_is_empty (const struct pto_left *left)
 /* The child alone has the range. false: there is no memory to note that, and nothing has changed.
  */
 bool pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child);
-/* The range is written anew, or what it is there has come; but: unless that child has it (or
- * PTO_LEFT_NOBODY). */
-void pto_left_remove (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but);
+/* The range is written anew; but: unless that child has it (or PTO_LEFT_NOBODY). What is on its way
+ * is not removed before it has come, since it is written here until then: true, some of it is. */
+bool pto_left_remove (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but);
 
 /* How is the range, to a task of that child? */
 enum pto_left_where

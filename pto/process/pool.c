@@ -381,7 +381,6 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
       struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
-      bool is_again;
 
       if ((which >> i & 1) == 0)
         continue;
@@ -398,11 +397,13 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
         }
       else if ((failed >> i & 1) != 0)
         pto_pool_note_failure (pool, slot, kind, station->child);
-      is_again = (again >> i & 1) != 0;
+      /* It has written nothing: what it was to read, or to update, is where it was. */
+      if ((failed >> i & 1) != 0 && kind == PTO_FAILURE_LOST_BEFORE)
+        continue;
       if (pool->config.writes != NULL)
         pto_pool_note_writes (pool, station, slot);
       /* Who runs it once more needs to know where what it reads is, or was. */
-      if (!is_again)
+      if ((again >> i & 1) == 0)
         pto_pool_end_writing (pool, station, slot, (failed >> i & 1) != 0);
     }
   station->others_failed = failed >> 1;
@@ -884,11 +885,11 @@ pto_pool_forget_left (struct pto_pool *pool, uint64_t begin, uint64_t end)
     {
       uint32_t seen = pto_word_get (&pool->news);
 
-      if (!pto_left_is_asked (&pool->left, begin, end))
+      /* What it removes nobody asks for any more. */
+      if (!pto_left_remove (&pool->left, begin, end, PTO_LEFT_NOBODY))
         break;
       pto_park (pool->exec, &pool->news, seen, PTO_NEVER);
     }
-  pto_left_remove (&pool->left, begin, end, PTO_LEFT_NOBODY);
 }
 
 enum pto_status

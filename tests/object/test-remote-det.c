@@ -90,7 +90,6 @@ struct task
   /* What became of it: where it ran, and for the pool. */
   uint32_t n_begun;
   uint32_t n_again; /* it was lost so often when it had begun, and is run once more */
-  bool is_again;    /* likewise: just now */
   bool has_worked;
   bool is_over;
   bool has_failed;
@@ -450,23 +449,24 @@ task_of (const struct pto_slot *slot)
   return &test.tasks[slot->payload->args[task->n_tensors]];
 }
 
-void __real_pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
-                                  const struct pto_slot *slot);
-void __wrap_pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
-                                  const struct pto_slot *slot);
+void __real_pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
+                                  const struct pto_slot *slot, bool failed);
+void __wrap_pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
+                                  const struct pto_slot *slot, bool failed);
 void
-__wrap_pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station,
-                             const struct pto_slot *slot)
+__wrap_pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *station,
+                             const struct pto_slot *slot, bool failed)
 {
   struct task *task = task_of (slot);
 
   if (task->is_over)
     fail_seed ("task %u ends twice", (uint32_t) (task - test.tasks));
-  task->is_over = !task->is_again;
-  task->is_again = false;
-  if (task->is_over && !task->has_failed && !task->has_worked && !test.profile.damages)
+  task->is_over = true;
+  if (!failed && !task->has_worked && !test.profile.damages)
     fail_seed ("task %u is said to have ended well", (uint32_t) (task - test.tasks));
-  __real_pto_pool_note_writes (pool, station, slot);
+  if (failed != task->has_failed)
+    fail_seed ("task %u is said to have failed in one place only", (uint32_t) (task - test.tasks));
+  __real_pto_pool_end_writing (pool, station, slot, failed);
 }
 
 void __real_pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
@@ -506,15 +506,16 @@ __wrap_pto_pool_runs_again (struct pto_pool *pool, struct pto_slot *slot,
                             const struct pto_child *child, bool has_begun)
 {
   struct task *task = task_of (slot);
+  bool is_again;
 
   if (!has_begun && task->n_begun > task->n_again)
     fail_seed ("a task that has begun there is said not to have");
-  task->is_again = __real_pto_pool_runs_again (pool, slot, child, has_begun);
-  task->n_again += task->is_again && has_begun;
-  total.again += task->is_again;
-  if (task->is_again)
+  is_again = __real_pto_pool_runs_again (pool, slot, child, has_begun);
+  task->n_again += is_again && has_begun;
+  total.again += is_again;
+  if (is_again)
     task->has_worked = false;
-  return task->is_again;
+  return is_again;
 }
 
 void __real_pto_link_post (struct pto_exec *exec, struct pto_link *link,
