@@ -150,16 +150,19 @@ read_writes (PtoRemoteChild *self)
 /* Where tensors that stayed were there is other memory by now, of which this side was told when it
  * did not listen: to a task that is to be sent it, it is not there. */
 static void
-forget_others (PtoRemoteChild *self, const GArray *pieces)
+forget_others (PtoRemoteChild *self, const struct pto_args_view *args)
 {
-  for (guint i = 0; self->has_missed && i < pieces->len; i++)
+  for (int i = 0; self->has_missed && i < args->tensor_count; i++)
     {
-      const Piece *piece = &g_array_index (pieces, Piece, i);
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      guint64 end = tensor->data + get_bytes (tensor);
 
-      if ((piece->access & (PTO_WIRE_STAYS | PTO_WIRE_KEPT)) != 0)
+      /* What it only writes may overlap with what it reads there. */
+      if ((tensor->access & PTO_WIRE_READ) == 0
+          || (tensor->access & (PTO_WIRE_STAYS | PTO_WIRE_KEPT)) != 0)
         continue;
-      pto_remote_directory_remove_only (self->directory, piece->begin, piece->end);
-      pto_remote_child_drop_stash (self, piece->begin, piece->end);
+      pto_remote_directory_remove_only (self->directory, tensor->data, end);
+      pto_remote_child_drop_stash (self, tensor->data, end);
     }
 }
 
@@ -839,7 +842,14 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
                        _ ("argument %d was left at %s, and is not there any more"), i, self->path);
           return FALSE;
         }
-      if (!pto_remote_child_gather (self, &task->call, tensor->data, end, error))
+    }
+  /* The piece is what has to be in one block: it may be more than what is read. */
+  for (guint i = 0; i < task->pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (task->pieces, Piece, i);
+
+      if ((piece->access & PTO_WIRE_KEPT) != 0
+          && !pto_remote_child_gather (self, &task->call, piece->begin, piece->end, error))
         return FALSE;
     }
   return TRUE;
@@ -1003,7 +1013,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
       GError *error = NULL;
 
       task->pieces = make_pieces (&task->call.args);
-      forget_others (self, task->pieces);
+      forget_others (self, &task->call.args);
       if (!check_task (self, task, &error))
         {
           fail_task (task, error);

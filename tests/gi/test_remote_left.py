@@ -126,6 +126,23 @@ class Left(unittest.TestCase):
             self.host.run(graph, out)
             self.assertEqual(out.tolist(), [[43] * 4] * 3)
 
+    def test_what_is_read_overlaps_what_is_written(self):
+        """Of one task: then both are one piece of memory there, which what was left is not."""
+        out = Pto.Buffer.array((2, 4), "i2")
+
+        def graph(orch, out):
+            x = orch.make_tensor(2 * N, "i2")
+            orch.submit_next_level(self.fill, [x[:N].write(), 7], worker=0)
+            orch.submit_next_level(self.copy, [x[:N].read(), x[N // 2:N // 2 + N].write()], worker=0)
+            orch.submit_next_level(self.copy, [x[:4].read(), out[0].write_existing()], worker=0)
+            orch.submit_next_level(self.copy, [x[N:N + 4].read(), out[1].write_existing()], worker=0)
+
+        for gated in self.submitted_at_once(graph):
+            out[:] = 0
+            self.host.run(gated, out)
+            self.assertEqual(out.tolist(), [[7] * 4] * 2)
+            self.assertEqual(self.count()[1], 24 + 2 * N)
+
     # Graphs of overlapping views, whose numbers are those that a plain run has; all that is written is left.
     def random_run(self, seed, words):
         dice = random.Random(seed)
