@@ -225,7 +225,8 @@ pto_pool_fetch (struct pto_pool *pool, struct pto_station *station)
   struct pto_left_range *ranges = (struct pto_left_range *) pto_link_body (&child->link);
   uint32_t n;
 
-  if (!child->far || pto_left_is_empty (&pool->left))
+  /* Who waits for it has failed, or is about to. */
+  if (!child->far || pto_left_is_empty (&pool->left) || pto_pool_is_cancelled (pool))
     return false;
   n = pto_left_ask (&pool->left, child->index, ranges, PTO_LINK_BODY / sizeof *ranges);
   if (n == 0)

@@ -101,7 +101,9 @@ pto_pool_feed (struct pto_pool *pool, struct pto_station *station)
     }
   if (control == NULL && station->held)
     {
-      go_on (pool, station);
+      /* Heard of again it comes here again. */
+      if (!pto_child_is_suspect (child))
+        go_on (pool, station);
       return;
     }
   if (control == NULL && !pto_child_is_suspect (child))
