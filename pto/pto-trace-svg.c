@@ -131,8 +131,6 @@ append_definitions (PtoPicture *picture)
                    ".dispatch{stroke:#33475b;stroke-width:.7;fill:none}\n"
                    ".complete{stroke:#8fa2b3;stroke-width:.7;fill:none}\n"
                    ".stall{fill:#e3b7a0}\n"
-                   ".sent{fill:#3b6ea8}\n"
-                   ".received{fill:#b86f00}\n"
                    ".critical{stroke:#c8102e;stroke-width:1.7;fill:none;pointer-events:none}\n"
                    ".chain{stroke:#c8102e;stroke-width:.9;fill:none;pointer-events:none}\n"
                    /* Wider than the outline of the critical path, which often ends there. */
@@ -140,6 +138,9 @@ append_definitions (PtoPicture *picture)
                    ".aic{stroke:#1f4e79;stroke-width:1.4;fill:#7cc0ee;fill-opacity:.35}\n"
                    ".aiv{stroke:#8a5a00;stroke-width:1.4;stroke-dasharray:4 2;fill:none}\n"
                    ".depth{fill:#d5dfe7;stroke:#6d869c;stroke-width:1}\n");
+  if (picture->analysis->transfers->len > 0)
+    g_string_append (text, ".sent{fill:#3b6ea8}\n"
+                           ".received{fill:#b86f00}\n");
   for (guint r = 0; r < PTO_RINGS; r++)
     g_string_append_printf (text, ".r%u{fill:%s}\n", r, ring_greys[r]);
   for (guint i = 0; i < picture->legend->len; i++)

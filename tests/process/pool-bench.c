@@ -202,7 +202,6 @@ bench_new (bool again)
   };
   char error[256] = "";
 
-  config.writes = bench->writes = pto_writes_new ();
   pool_test_init (&bench->own, 1, 0, 256, 256, CHILDREN, &child_ops, bench, again);
   for (uint32_t c = 0; c < CHILDREN; c++)
     pto_child_post_start (&bench->own.children[c]);

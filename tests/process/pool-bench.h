@@ -20,7 +20,6 @@ struct bench
   char killed[CHILDREN][160];
   uint32_t lost[CHILDREN];
   char refused[CHILDREN][64];
-  struct pto_writes *writes;
   struct pto_control *asked; /* while a child is made; NULL: nothing */
   struct pto_writes *writes;
   /* Of what is submitted: to run it once more does no harm, it has these tensors of two words. */

@@ -8,9 +8,11 @@
 #include "../../pto/core/retire.h"
 #include "../../pto/process/pool-private.h"
 
+#include <string.h>
+
 #define BYTES 16u /* of a tensor */
 
-/* All are far away, and leave whatever is of the run. */
+/* All are far away, and leave whatever they can. */
 static struct bench *
 bench_left (void)
 {
@@ -183,31 +185,30 @@ test_read_elsewhere (void)
     }
 }
 
-/* Small ones, memory of the program, what is run again when it is lost, and of groups come at once:
- * no task is told to leave them, and nobody is asked for them. */
+/* Small ones, what is run again when it is lost, and of groups come at once: no task is told to
+ * leave them, and nobody is asked for them. */
 static void
 test_not_left (void)
 {
   static const uint32_t pair[] = { 0, 1 };
-  uint64_t words[2];
 
-  for (uint32_t i = 0; i < 4; i++)
+  for (uint32_t i = 0; i < 3; i++)
     {
       struct bench *bench = bench_left ();
-      uint64_t *where = i == 0 ? words : memory (bench, 0);
+      uint64_t *where = memory (bench, 0);
 
       use (bench, PTO_PARAM_OUTPUT, where);
-      bench->idempotent = i == 1;
-      if (i == 2)
+      bench->idempotent = i == 0;
+      if (i == 1)
         bench->own.children[0].leave_bytes = BYTES + 1;
-      if (i == 3)
+      if (i == 2)
         submit (bench, 0, 2, pair);
       else
         submit_to (bench, 0, 0);
       g_assert_cmpuint (access_of (bench, 0), ==, PTO_WIRE_WRITE);
       use (bench, PTO_PARAM_INPUT, where);
       submit_to (bench, 1, 0);
-      if (i == 3)
+      if (i == 2)
         answer (bench, 1);
       answer (bench, 0);
       g_assert_cmpuint (access_of (bench, 0), ==, PTO_WIRE_READ);
@@ -215,6 +216,112 @@ test_not_left (void)
       end_run (bench, 2, 0);
       bench_free (bench);
     }
+}
+
+/* Who may be run once more would find it lost with the child. */
+static void
+test_read_again (void)
+{
+  struct bench *bench = bench_left ();
+
+  use (bench, PTO_PARAM_OUTPUT, memory (bench, 0));
+  submit_to (bench, 0, 0);
+  bench->idempotent = true;
+  use (bench, PTO_PARAM_INPUT, memory (bench, 0));
+  submit_to (bench, 1, 0);
+  answer (bench, 0);
+  assert_fetched (bench, 0, memory (bench, 0));
+  answer (bench, 0);
+  g_assert_cmpuint (access_of (bench, 0), ==, PTO_WIRE_READ);
+  answer (bench, 0);
+  end_run (bench, 2, 0);
+  bench_free (bench);
+}
+
+/* Child 0 is asked for what is the program's, and nobody for what is of the run. */
+static uint64_t words_of_program[2];
+
+static bool
+answer_fetch (void *data)
+{
+  struct bench *bench = data;
+
+  settle (bench);
+  assert_fetched (bench, 0, words_of_program);
+  answer (bench, 0);
+  return false;
+}
+
+static bool
+die_fetching (void *data)
+{
+  struct bench *bench = data;
+
+  settle (bench);
+  assert_fetched (bench, 0, words_of_program);
+  die (bench, 0);
+  return false;
+}
+
+static bool
+is_asked_for_nothing (void *data)
+{
+  g_assert_not_reached ();
+}
+
+static struct bench *
+bench_with_program (void)
+{
+  struct bench *bench = bench_left ();
+
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      uint64_t *where = i == 0 ? words_of_program : memory (bench, 0);
+
+      use (bench, PTO_PARAM_OUTPUT, where);
+      submit_to (bench, 2 * i, 0);
+      use (bench, PTO_PARAM_INPUT, where);
+      submit_to (bench, 2 * i + 1, 0);
+    }
+  for (uint32_t i = 0; i < 4 && request_of (bench, 0) != 0; i++)
+    answer (bench, 0);
+  g_assert_cmpuint (request_of (bench, 0), ==, 0);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 4);
+  return bench;
+}
+
+static void
+test_brought_back (void)
+{
+  struct bench *bench = bench_with_program ();
+  struct pto_report report = { 0 };
+
+  g_assert_cmpint (pto_pool_bring_back (bench->own.pool, answer_fetch, bench, &report), ==, PTO_OK);
+  g_assert_cmpuint (request_of (bench, 0), ==, 0);
+  /* Once. */
+  g_assert_cmpint (pto_pool_bring_back (bench->own.pool, is_asked_for_nothing, bench, &report), ==,
+                   PTO_OK);
+  end_run (bench, 4, 0);
+  bench_free (bench);
+}
+
+/* Its tasks have not failed, but what they have written is not there. */
+static void
+test_brought_back_by_nobody (void)
+{
+  struct bench *bench = bench_with_program ();
+  struct pto_report report = { 0 };
+
+  g_assert_cmpint (pto_pool_bring_back (bench->own.pool, die_fetching, bench, &report), ==,
+                   PTO_STATUS_WORKER_LOST);
+  g_assert_nonnull (strstr (report.message, "L3/0/sub0 died, and with it results of tasks"));
+  g_assert_nonnull (strstr (report.message, "remote-leave"));
+  revive (bench, 0);
+  answer (bench, 0);
+  g_assert_cmpint (pto_pool_bring_back (bench->own.pool, is_asked_for_nothing, bench, &report), ==,
+                   PTO_OK);
+  end_run (bench, 4, 0);
+  bench_free (bench);
 }
 
 /* Somebody elsewhere begins when it has come, which is when its child is between two tasks. What
@@ -486,6 +593,9 @@ add_tests (void)
   g_test_add_func ("/pto/pool-left/there", test_there);
   g_test_add_func ("/pto/pool-left/read-by-nobody", test_read_by_nobody);
   g_test_add_func ("/pto/pool-left/read-elsewhere", test_read_elsewhere);
+  g_test_add_func ("/pto/pool-left/read-again", test_read_again);
+  g_test_add_func ("/pto/pool-left/brought-back", test_brought_back);
+  g_test_add_func ("/pto/pool-left/brought-back-by-nobody", test_brought_back_by_nobody);
   g_test_add_func ("/pto/pool-left/not-left", test_not_left);
   g_test_add_func ("/pto/pool-left/fetched-later", test_fetched_later);
   g_test_add_func ("/pto/pool-left/group", test_group);
