@@ -1224,42 +1224,6 @@ void kernel_entry (int64_t *args)`;
         equal(tensors.map(array => array.join()).join(' '), '12,12,12,12 12,12,12,12 12,12,12,12', 'sums');
         host.close();
     },
-
-    'memory of a remote worker is read and written, and is not here': () => {
-        const host = new Pto.Worker({level: 4}), remote = host.add_remote_worker('local:', null);
-        const buffer = remote.alloc_buffer(8), tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.INT16, [4]);
-        buffer.write(2, new Uint8Array([1, 2, 3]));
-        equal([...buffer.read(0, 8).toArray()].join(), '0,0,1,2,3,0,0,0', 'what was written');
-        equal([buffer.is_remote(), tensor.is_remote(), buffer.ref_bytes().get_size()].join(), 'true,true,0', 'where it is');
-        refused(() => tensor.to_array(), GLib.Error, 'memory of a remote worker, and is not here');
-        const address = remote.malloc(16);
-        remote.copy_to(address + 8, new Uint8Array([7]));
-        equal([...remote.copy_from(address + 7, 2).toArray()].join(), '0,7', 'by its number');
-        equal(remote.free(address), true, 'given back');
-        refused(() => remote.copy_from(address, 2), Pto.Error, 'do not lie in memory of L4/0/L3/0');
-        host.close();
-    },
-
-    'memory of a remote worker is named by a token, and copied': () => {
-        const host = new Pto.Worker({level: 4}), [remote, other] = [0, 1].map(() => host.add_remote_worker('local:', null));
-        const buffer = remote.alloc_buffer(8), token = buffer.export(2, 4), bytes = (of, size) => [...of.read(0, size).toArray()].join();
-        buffer.write(2, new Uint8Array([1, 2, 3]));
-        equal([buffer.export().split(':')[6], buffer.export(5).split(':')[6], token.split(':')[2]].join(), '8,3,L4/0/L3/0', 'what is named');
-        const part = remote.import_buffer(token);
-        equal(bytes(part, 4), '1,2,3,0', 'the same memory');
-        part.write(3, new Uint8Array([9]));
-        equal(bytes(buffer, 8), '0,0,1,2,3,9,0,0', 'in both directions');
-        refused(() => other.import_buffer(token), Pto.Error, 'memory of L4/0/L3/0, which L4/0/L3/1 does not share');
-        refused(() => remote.import_buffer(`${token}0`), Pto.Error, 'is no token of a buffer');
-        refused(() => buffer.export(8), Pto.Error, '0 bytes of a buffer can not be exported');
-        const there = other.alloc_buffer(8), here = Pto.Buffer.new(8);
-        buffer.copy_to(there);
-        there.copy_to(there, 2, 0);
-        there.copy_to(here, 1, 4, 3);
-        equal(bytes(here, 8), '0,0,0,0,2,3,9,0', 'by way of two workers');
-        refused(() => there.copy_to(here, 0, 1), Pto.Error, 'reach beyond a buffer of 8 bytes');
-        host.close();
-    },
 };
 
 print(`1..${Object.keys(tests).length}`);

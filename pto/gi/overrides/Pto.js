@@ -6,7 +6,9 @@
 // beside this one. What works through plain GJS works here, too.
 const {Gio, GLib, GObject} = imports.gi;
 const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
+const {bytes, bytesOf, integerOf, integers} = imports.overrides.PtoChecks;
 const {takeGraphs} = imports.overrides.PtoGraphs;
+const {takeRemotes} = imports.overrides.PtoRemote;
 const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties, takeTargets} = imports.overrides.PtoRuns;
 const {N_, _, shown} = imports.overrides.PtoText;
 
@@ -276,7 +278,6 @@ const optional = {
     'Orchestrator.submit_order': [0, null],
     'Orchestrator.submit_sub': [1, null, -1],
     'Orchestrator.submit_sub_group': [2, null],
-    'Worker.add_remote_job': [1, null],
     'Worker.capture': [1, null, null, null],
     'Worker.capture_callable': [1, null, null, null],
     'Worker.register': [1, null],
@@ -308,6 +309,7 @@ function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
     const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group(_members)?$/.test(method); // -1: any worker, any core
+    const whole = integers[`${name}.${method}`] ?? [], raw = bytes[`${name}.${method}`] ?? [];
     const isFraction = /^(add_scalar_(float|double)|add_time|set_element|add_reduction_kernel|fill|fill_after)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const isNoted = where !== imports.gi.Pto[name] && (noted[name]?.test(method) ?? false);
     const isNotedAlways = isNoted && name === 'Graph';
@@ -327,6 +329,14 @@ function exact(name, where, method) {
         const wrong = chosen.findIndex(value => !Number.isInteger(value) || !Object.values(imports.gi.Pto[type]).includes(value));
         if (wrong >= 0)
             throw new TypeError(_('%s: %s is none of Pto.%s', where_to, shown(chosen[wrong]), type));
+        for (const [i, what] of whole) {
+            if (args.length > i)
+                args[i] = integerOf(`${where_to}: ${what}`, args[i], isSwitch);
+        }
+        for (const [i, what] of raw) {
+            if (args.length > i)
+                args[i] = bytesOf(`${where_to}: ${what}`, args[i]);
+        }
         for (const [i, what] of listed) {
             if (args.length > i)
                 checkList(`${where_to}: ${what}`, args[i]);
@@ -612,15 +622,10 @@ function _init() {
             return this.get_children();
         },
     });
-    const {add_cluster} = Pto.Worker.prototype;
-    Pto.Worker.prototype.add_cluster = function (file) {
-        const before = this.get_n_workers();
-        add_cluster.call(this, typeof file === 'string' ? Pto.ClusterFile.new(file) : file);
-        return [...this.get_children()].slice(before);
-    };
+    takeRemotes(Pto);
     const no_integer = N_('%s: %s is not an integer');
     for (const name of ['alloc_buffer', 'malloc'])
-        takeNumber(Pto.Worker.prototype, name, N_('%s: %s is not a whole number of bytes'), Number.isInteger);
+        takeNumber(Pto.Worker.prototype, name, N_('%s: %s is not a whole number of bytes'), value => typeof value === 'bigint' || Number.isInteger(value));
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, no_integer, value => typeof value === 'bigint' || Number.isInteger(value));
     for (const type of [Pto.Graph, Pto.Orchestrator]) {

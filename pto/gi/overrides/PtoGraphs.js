@@ -4,7 +4,7 @@
 //
 // To an orchestrator while it runs, or to a graph that is built first.
 const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
-const {Argument, Task, isPlain, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
+const {Argument, Task, isPlain, operatorOf, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
 const {_, shown} = imports.overrides.PtoText;
 
 const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
@@ -156,6 +156,25 @@ function takeElements(where) {
     };
 }
 
+// Of what is like tensors, one for each worker. C has a list of them first, or two.
+function takeCollectives(where) {
+    for (const [name, n, otherwise, convert] of [
+        ['allreduce', 1, ['sum'], operatorOf], ['alltoall', 2, []], ['barrier', 1, []], ['broadcast', 1, [0]],
+    ]) {
+        const original = where[name];
+        where[name] = function (...given) {
+            const lists = [...new Array(n).keys()].map(i => {
+                if (!Array.isArray(given[i]))
+                    throw new TypeError(_('%s: %s is not a list of tensors: give one for each worker', name, shown(given[i])));
+                return given[i].map(what => tensorOf(what));
+            });
+            const rest = [...given.slice(n), ...otherwise.slice(Math.max(given.length - n, 0))];
+            original.call(this, ...lists, ...convert === undefined ? rest : rest.map((value, i) => i === 0 ? convert(value) : value));
+            return new Task(this.get_last_task());
+        };
+    }
+}
+
 // for (const inner of orch.scope()) { ... }: it ends however the body does.
 function takeScopes(where) {
     for (const [name, begin] of [['scope', 'begin_scope'], ['manual_scope', 'begin_manual_scope']]) {
@@ -184,6 +203,10 @@ function takeGraphs(Pto) {
         takeTypes(orchestrator, name);
     for (const name of ['add_argument', 'make_tensor'])
         takeTypes(graph, name);
+    const {make_tensor_at} = orchestrator;
+    orchestrator.make_tensor_at = function (worker, ...rest) {
+        return make_tensor_at.call(this, worker, ...typeAndShape(rest));
+    };
     for (const where of [orchestrator, graph]) {
         where.tensor = where.make_tensor; // as in Python
         where.scratch = scratch;
@@ -196,6 +219,7 @@ function takeGraphs(Pto) {
     takeLevel(orchestrator, 'submit_next_level_group', ['after', 'config', 'workers'], [['config', null], ['workers', null]]);
     takeLevel(orchestrator, 'submit_sub', ['after', 'worker'], [['worker', -1]]);
     takeLevel(orchestrator, 'submit_sub_group', ['after', 'workers'], [['workers', null]]);
+    takeCollectives(orchestrator);
     takeElements(orchestrator);
     takeScopes(orchestrator);
     takeArguments(graph, 'add_task', 1, ['when', 'block_dim', 'sync_start', 'priority'], added);

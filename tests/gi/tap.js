@@ -1,0 +1,54 @@
+// tap.js: how does a test in JavaScript say what it found, and tell Meson?
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import System from 'system';
+import Pto from 'gi://Pto?version=1';
+
+export function equal(found, expected, what) {
+    if (!Object.is(found, expected))
+        throw new Error(`${what}: ${String(found)} is not ${String(expected)}`);
+}
+
+function check(error, type, part) {
+    if (!(error instanceof type) || !error.message.includes(part))
+        throw error;
+    if (error instanceof Pto.Error)
+        equal(error.name, 'Pto.Error', 'the name of an error');
+    return error;
+}
+
+export function refused(call, type, part) {
+    let result;
+    try {
+        result = call();
+    } catch (error) {
+        return check(error, type, part);
+    }
+    throw new Error(`not refused: ${part}, but ${String(result)}`);
+}
+
+export async function rejected(promise, type, part) {
+    try {
+        await promise;
+    } catch (error) {
+        return check(error, type, part);
+    }
+    throw new Error(`not rejected: ${part}`);
+}
+
+// Whatever they do; then tidyUp(), and the exit status.
+export async function main(tests, tidyUp = () => {}) {
+    print(`1..${Object.keys(tests).length}`);
+    let count = 0, failed = false;
+    for (const [name, test] of Object.entries(tests)) {
+        try {
+            await test();
+            print(`ok ${++count} ${name}`);
+        } catch (error) {
+            failed = true;
+            print(`not ok ${++count} ${name}`);
+            print(`# ${error}\n# ${error?.stack?.replaceAll('\n', '\n# ')}`);
+        }
+    }
+    tidyUp();
+    System.exit(failed ? 1 : 0);
+}
