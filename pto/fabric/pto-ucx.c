@@ -30,6 +30,9 @@
 #include <unistd.h>
 
 #define CLOSE_MS 200
+/* How long the other end is waited for without sleep, where it does not say that it has made room:
+ * so long it may take to be given a processor. */
+#define AWAKE_US 2000
 
 typedef enum
 {
@@ -220,6 +223,7 @@ run (gpointer data)
 {
   Fabric *fabric = data;
   gboolean is_over = FALSE;
+  gint64 since = 0; /* when it went on last, if it waits without sleep */
 
   while (!is_over)
     {
@@ -230,14 +234,20 @@ run (gpointer data)
 
       begin_moves (fabric);
       while (ucp_worker_progress (fabric->worker) != 0)
-        ;
+        since = 0;
       status = ucp_worker_arm (fabric->worker);
       if (status == UCS_OK && poll (waits, G_N_ELEMENTS (waits), -1) > 0 && waits[1].revents != 0)
         eventfd_read (fabric->wake, &value);
       /* Something has come; or the other end has to make room in shared memory, which nobody tells:
-       * it may be waiting for this processor. */
-      if (status != UCS_OK)
+       * it may be waiting for this processor, or stand still. */
+      if (status == UCS_OK)
+        since = 0;
+      else if (since == 0)
+        since = g_get_monotonic_time ();
+      else if (g_get_monotonic_time () - since < AWAKE_US)
         sched_yield ();
+      else
+        poll (&waits[1], 1, 1);
       g_mutex_lock (&fabric->lock);
       is_over = fabric->is_over;
       g_mutex_unlock (&fabric->lock);

@@ -619,6 +619,7 @@ struct orchestration
   int (*orchestrate) (PTO2Runtime *rt, void *data);
   void *data;
   int result;
+  struct pto_moved moved; /* in the run */
 };
 
 static void
@@ -636,6 +637,7 @@ orchestrate_for (PTO2Runtime *rt, void *data)
   struct orchestration *call = data;
 
   pto_store_release (&call->level->guest, (uint64_t) pthread_self ());
+  pto_pool_begin_traffic (call->level->pool);
   /* Or its worker, and who waits for that, would be left with what the run holds. */
   if (!pto_os_thread_survives (orchestrate_on_thread, call))
     pto_runtime_fail (rt, PTO_STATUS_EXPLICIT,
@@ -648,15 +650,17 @@ orchestrate_for (PTO2Runtime *rt, void *data)
 /* Of a run that is not wanted any more, or whose tasks could not be ended, nobody waits for what it
  * has left. */
 static enum pto_status
-bring_back (void *data, enum pto_status status, struct pto_report *report)
+settle (void *data, enum pto_status status, struct pto_report *report)
 {
-  struct pto_level *level = ((struct orchestration *) data)->level;
+  struct orchestration *call = data;
+  struct pto_level *level = call->level;
   struct pto_report own = { 0 };
   enum pto_status settled = PTO_OK;
 
   if (!pto_pool_is_cancelled (level->pool) && !pto_engine_is_lost (&level->machine.engine))
     settled
         = pto_pool_bring_back (level->pool, is_cancelled, level, status == PTO_OK ? report : &own);
+  call->moved = pto_pool_end_traffic (level->pool);
   return status == PTO_OK ? settled : status;
 }
 
@@ -687,7 +691,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
                          .data = &call,
                          .cancelled = is_cancelled,
                          .cancelled_data = level,
-                         .settle = bring_back };
+                         .settle = settle };
   struct pto_run_stats own_stats;
   struct pto_failure own_failure;
   enum pto_status status;
@@ -705,7 +709,6 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       level, record > 0 ? record : pto_params_recording (level->config.params), watch, report);
   if (status == PTO_OK)
     {
-      struct pto_moved moved;
       uint64_t roots;
 
       pto_pool_begin_lost (level->pool);
@@ -725,10 +728,9 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
       stats->restarts = pto_pool_restarts (level->pool);
       stats->retried = pto_pool_retried (level->pool);
-      moved = pto_pool_end_run (level->pool);
-      stats->bytes_sent = moved.sent;
-      stats->bytes_received = moved.received;
-      stats->bytes_saved = moved.saved;
+      stats->bytes_sent = call.moved.sent;
+      stats->bytes_received = call.moved.received;
+      stats->bytes_saved = call.moved.saved;
     }
   else
     memset (stats, 0, sizeof *stats);

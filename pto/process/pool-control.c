@@ -134,7 +134,7 @@ pto_pool_post_control (struct pto_pool *pool, struct pto_station *station,
   memcpy (pto_link_digest (&child->link), control->digest, PTO_DIGEST_BYTES);
   if (letter.bytes > 0 && !control->far)
     memcpy (pto_link_body (&child->link), control->body, control->bytes);
-  pto_pool_begin_traffic (pool, station);
+  pto_pool_record_asked (pool, station);
   pto_pool_begin_request (pool, child, control->request);
   pto_link_post (pool->peers, &child->link, &letter);
 }

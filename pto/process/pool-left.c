@@ -231,7 +231,7 @@ pto_pool_fetch (struct pto_pool *pool, struct pto_station *station)
   n = pto_left_ask (&pool->left, child->index, ranges, PTO_LINK_BODY / sizeof *ranges);
   if (n == 0)
     return false;
-  pto_pool_begin_traffic (pool, station);
+  pto_pool_record_asked (pool, station);
   pto_pool_begin_request (pool, child, PTO_REQUEST_FETCH);
   pto_link_post (
       pool->peers, &child->link,

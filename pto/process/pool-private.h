@@ -33,9 +33,12 @@ struct pto_station
   uint64_t each_ns;
   uint64_t way_ns;
   uint64_t sent_at;
-  uint64_t posted; /* what it was asked last, while tasks are recorded: when, as the trace counts */
-  struct pto_moved before;   /* what it had counted at the run's begin ... */
-  struct pto_moved recorded; /* ... and what of it the run's record has, or its statistics */
+  uint64_t posted; /* a recorded task: when, as the trace counts */
+  /* Under the lock of the pool's traffic: what it was asked last, and when that was; what it had
+   * counted when the run began, and what of that is in the run's record, or in its sums. */
+  uint64_t asked;
+  struct pto_moved moved_before;
+  struct pto_moved moved;
   /* What it has is not posted yet: some of what it needs is elsewhere, or about to come here. */
   bool held;
   /* What it had is answered: which have failed, and which end when what they wrote has come. */
@@ -94,10 +97,16 @@ struct pto_pool
   struct pto_trace_buffer *runs;       /* of each child */
   bool checks;                         /* what children do is checked (wire.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
-  bool runs_now;                       /* a run is under way, the guest's */
   struct pto_first_failure first;
   struct pto_held_failure *held;
   struct pto_left left;
+  struct
+  {
+    pthread_mutex_t lock;
+    /* W: guest, R: carrier, both under the lock. */
+    bool counts; /* a run is under way */
+    bool is_recorded;
+  } traffic;
   uint64_t retried; /* W: carrier; and by the run's begin, W: the guest */
   uint64_t retried_before;
 
@@ -195,8 +204,8 @@ uint64_t pto_pool_stamp_between (const struct pto_pool *pool, uint64_t ticks, ui
 
 /* --- pool-traffic.c --- */
 
-/* It is asked something besides tasks. */
-void pto_pool_begin_traffic (const struct pto_pool *pool, struct pto_station *station);
+/* It is asked something for which something may travel. */
+void pto_pool_record_asked (struct pto_pool *pool, struct pto_station *station);
 /* A recorded task of it is over, of which it says that. */
 void pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station,
                               const struct pto_slot *slot, const struct pto_stamps *stamps,
@@ -205,8 +214,6 @@ void pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station
 void pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station);
 /* And all that it was asked: what it has moved besides. Nothing if nothing is recorded. */
 void pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station);
-/* A run begins. */
-void pto_pool_begin_counting (struct pto_pool *pool);
 
 /* --- pool-again.c --- */
 

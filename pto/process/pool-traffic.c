@@ -7,7 +7,9 @@
  * task is believed as far as it has counted more than was recorded before, and what is left of that
  * when a request is over is recorded of the request.
  *
- * W, R: the carrier; the guest between runs, inside of the executor.
+ * A run counts from the first thing that its orchestration does to when all its tasks are over:
+ * traffic.counts says so, under the lock, and the engine's clock is the run's meanwhile. The
+ * carrier asks it, who may be posting other requests just when the guest begins a run or ends it.
  */
 #include "pool-private.h"
 
@@ -45,14 +47,50 @@ record (struct pto_pool *pool, const struct pto_station *station, pto_task_id ta
   pto_trace_add (buffer, PTO_TRACE_BYTES, bytes, task, back, saved);
 }
 
+/* Under the lock: of tasks that are over, or of none. */
+static void
+record_rest (struct pto_pool *pool, struct pto_station *station, uint64_t now)
+{
+  struct pto_moved counted = count (pool, station->child), *seen = &station->moved;
+  uint64_t sent = take (&seen->sent, counted.sent, UINT64_MAX);
+  uint64_t saved = take (&seen->saved, counted.saved, UINT64_MAX);
+  uint64_t received = take (&seen->received, counted.received, UINT64_MAX);
+  uint64_t from = station->asked < now ? station->asked : now;
+
+  record (pool, station, PTO_TASK_NONE, 0, from, now, sent, saved);
+  record (pool, station, PTO_TASK_NONE, PTO_TRACE_TRANSFER_BACK, from, now, received, 0);
+}
+
+/* Is there anything to record? Then the lock is held. */
+static bool
+begin_recording (struct pto_pool *pool)
+{
+  if (pool->config.writes == NULL)
+    return false;
+  pthread_mutex_lock (&pool->traffic.lock);
+  if (pool->traffic.counts && pool->traffic.is_recorded)
+    return true;
+  pthread_mutex_unlock (&pool->traffic.lock);
+  return false;
+}
+
+void
+pto_pool_record_asked (struct pto_pool *pool, struct pto_station *station)
+{
+  if (!begin_recording (pool))
+    return;
+  station->asked = pto_engine_stamp (pool->engine);
+  pthread_mutex_unlock (&pool->traffic.lock);
+}
+
 void
 pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station,
                          const struct pto_slot *slot, const struct pto_stamps *stamps, uint64_t now)
 {
-  struct pto_moved counted, *seen = &station->recorded;
+  struct pto_moved counted, *seen = &station->moved;
   uint64_t from, to, bytes, saved;
 
-  if (pool->config.writes == NULL)
+  if (!begin_recording (pool))
     return;
   counted = count (pool, station->child);
   bytes = take (&seen->sent, counted.sent, stamps->sent);
@@ -64,35 +102,7 @@ pto_pool_record_traffic (struct pto_pool *pool, struct pto_station *station,
   from = pto_pool_stamp_between (pool, stamps->received_from, station->posted, now);
   to = pto_pool_stamp_between (pool, stamps->received_to, from, now);
   record (pool, station, slot->id, PTO_TRACE_TRANSFER_BACK, from, to, bytes, 0);
-}
-
-void
-pto_pool_begin_traffic (const struct pto_pool *pool, struct pto_station *station)
-{
-  if (pool->record != 0)
-    station->posted = pto_engine_stamp (pool->engine);
-}
-
-static void
-record_rest (struct pto_pool *pool, struct pto_station *station, uint64_t now)
-{
-  struct pto_moved counted, *seen = &station->recorded;
-  uint64_t sent, received, saved;
-  uint64_t from = station->posted < now ? station->posted : now;
-
-  counted = count (pool, station->child);
-  sent = take (&seen->sent, counted.sent, UINT64_MAX);
-  saved = take (&seen->saved, counted.saved, UINT64_MAX);
-  received = take (&seen->received, counted.received, UINT64_MAX);
-  record (pool, station, PTO_TASK_NONE, 0, from, now, sent, saved);
-  record (pool, station, PTO_TASK_NONE, PTO_TRACE_TRANSFER_BACK, from, now, received, 0);
-}
-
-void
-pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station)
-{
-  if (pool->record != 0 && pool->runs_now && pool->config.writes != NULL)
-    record_rest (pool, station, pto_engine_stamp (pool->engine));
+  pthread_mutex_unlock (&pool->traffic.lock);
 }
 
 void
@@ -100,52 +110,75 @@ pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station)
 {
   uint64_t now, received;
 
-  if (pool->record == 0 || !pool->runs_now || pool->config.writes == NULL)
+  if (!begin_recording (pool))
     return;
   now = pto_engine_stamp (pool->engine);
   received = count (pool, station->child).received;
   for (uint32_t i = 0; station->fetches && i <= station->n_others; i++)
     {
       const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
-      uint64_t bytes = take (&station->recorded.received, received, station->comes[i]);
+      uint64_t bytes = take (&station->moved.received, received, station->comes[i]);
 
       station->comes[i] -= bytes;
-      record (pool, station, slot->id, PTO_TRACE_TRANSFER_BACK, station->posted, now, bytes, 0);
+      record (pool, station, slot->id, PTO_TRACE_TRANSFER_BACK, station->asked, now, bytes, 0);
     }
   record_rest (pool, station, now);
+  pthread_mutex_unlock (&pool->traffic.lock);
 }
 
 void
-pto_pool_begin_counting (struct pto_pool *pool)
+pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station)
 {
-  for (uint32_t i = 0; pool->config.writes != NULL && i < pool->config.n_children; i++)
+  if (!begin_recording (pool))
+    return;
+  record_rest (pool, station, pto_engine_stamp (pool->engine));
+  pthread_mutex_unlock (&pool->traffic.lock);
+}
+
+/* --- guest --- */
+
+void
+pto_pool_begin_traffic (struct pto_pool *pool)
+{
+  if (pool->config.writes == NULL)
+    return;
+  pthread_mutex_lock (&pool->traffic.lock);
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
     {
       struct pto_station *station = &pool->stations[i];
 
       /* Of a request that is under way, as far as it is of this run. */
-      station->posted = 0;
-      station->recorded = station->before = count (pool, station->child);
+      station->asked = 0;
+      station->moved = station->moved_before = count (pool, station->child);
     }
-  pool->runs_now = true;
+  pool->traffic.counts = true;
+  pool->traffic.is_recorded = pool->record != 0;
+  pthread_mutex_unlock (&pool->traffic.lock);
 }
 
 struct pto_moved
-pto_pool_end_run (struct pto_pool *pool)
+pto_pool_end_traffic (struct pto_pool *pool)
 {
-  struct pto_moved moved = { 0 };
+  struct pto_moved sum = { 0 };
+  uint64_t now;
 
-  for (uint32_t i = 0; pool->config.writes != NULL && i < pool->config.n_children; i++)
+  if (pool->config.writes == NULL)
+    return sum;
+  now = pto_engine_stamp (pool->engine);
+  pthread_mutex_lock (&pool->traffic.lock);
+  for (uint32_t i = 0; i < pool->config.n_children; i++)
     {
       struct pto_station *station = &pool->stations[i];
 
-      if (pool->record != 0)
-        record_rest (pool, station, pool->engine->run_ticks);
+      if (pool->traffic.is_recorded)
+        record_rest (pool, station, now);
       else
-        station->recorded = count (pool, station->child);
-      moved.sent += station->recorded.sent - station->before.sent;
-      moved.received += station->recorded.received - station->before.received;
-      moved.saved += station->recorded.saved - station->before.saved;
+        station->moved = count (pool, station->child);
+      sum.sent += station->moved.sent - station->moved_before.sent;
+      sum.received += station->moved.received - station->moved_before.received;
+      sum.saved += station->moved.saved - station->moved_before.saved;
     }
-  pool->runs_now = false;
-  return moved;
+  pool->traffic.counts = false;
+  pthread_mutex_unlock (&pool->traffic.lock);
+  return sum;
 }

@@ -226,7 +226,10 @@ post_task (struct pto_pool *pool, struct pto_station *station, uint32_t more)
   if (pool->record != 0)
     pto_pool_record_post (pool, station);
   if (child->far)
-    station->sent_at = pto_now (pool->exec);
+    {
+      station->sent_at = pto_now (pool->exec);
+      pto_pool_record_asked (pool, station);
+    }
   pto_pool_begin_request (pool, child, PTO_REQUEST_TASK);
   pto_link_post (pool->peers, &child->link, &letter);
 }
@@ -768,6 +771,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
   pool->config = *config;
   pool->first.task = PTO_TASK_NONE;
   pto_left_init (&pool->left);
+  pthread_mutex_init (&pool->traffic.lock, NULL);
   pto_word_init (&pool->news, 0, false);
   pool->classes = calloc (n + 1, sizeof *pool->classes);
   for (uint32_t kind = 0; kind < PTO_N_CHILD_KINDS; kind++)
@@ -814,6 +818,7 @@ pto_pool_free (struct pto_pool *pool)
     return;
   pto_pool_free_controls (pool);
   pto_left_destroy (&pool->left);
+  pthread_mutex_destroy (&pool->traffic.lock);
   while (pool->held != NULL)
     pto_pool_settle_failure (pool, pool->held->slot);
   free (pool->classes);
@@ -861,7 +866,6 @@ pto_pool_begin_run (struct pto_pool *pool)
   memset (&pool->first, 0, offsetof (struct pto_first_failure, failure));
   pool->first.task = PTO_TASK_NONE;
   pool->retried_before = pool->retried;
-  pto_pool_begin_counting (pool);
   pto_store_relaxed (&pool->cancel, (run + 1) << 32);
 }
 

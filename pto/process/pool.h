@@ -139,8 +139,10 @@ void pto_pool_stop (struct pto_pool *pool);
 
 /* Between runs. */
 void pto_pool_begin_run (struct pto_pool *pool);
-/* Behind its last task: what of tensors travelled in it. */
-struct pto_moved pto_pool_end_run (struct pto_pool *pool);
+/* When the engine has begun it: what of tensors travels is of the run from here on, and until all
+ * its tasks are over and what they have left has come; told then. */
+void pto_pool_begin_traffic (struct pto_pool *pool);
+struct pto_moved pto_pool_end_traffic (struct pto_pool *pool);
 /* And before it: the next run's tasks are recorded, when each was handed to a child by whoever is
  * the scheduler, and when it began and ended there in the child's own buffer; or, with NULL, are
  * not. number: told to the children, never 0. */

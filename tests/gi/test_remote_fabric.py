@@ -1,6 +1,7 @@
 # test_remote_fabric.py: do large tensors go by UCX where both ends trust the fabric, and only there?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -268,6 +269,31 @@ class Tcp(Case):
 
 class Shm(Tcp):
     transport = "shm"
+
+    def test_other_end_stands_still(self):
+        """Whoever waits for room, of which nobody tells, sleeps after a while."""
+        self.add()
+        self.mix()
+        worker, bridge = self.which(), self.bridge()
+
+        def count():
+            for task in os.listdir(f"/proc/{bridge}/task"):
+                with open(f"/proc/{bridge}/task/{task}/stat") as stat:
+                    name, rest = stat.read().rsplit(")", 1)
+                if name.endswith("(pto-ucx"):
+                    return sum(map(int, rest.split()[11:13]))
+
+        for _ in range(5):
+            thread = threading.Thread(target=self.mix)
+            thread.start()
+            until(lambda: self.host.doing["children"][0]["life"] == "busy")
+            os.kill(worker, signal.SIGSTOP)
+            before = count()
+            time.sleep(0.5)
+            spent = count() - before
+            os.kill(worker, signal.SIGCONT)
+            thread.join()
+            self.assertLess(spent, 0.25 * os.sysconf("SC_CLK_TCK"))
 
 
 @unittest.skipIf(np is None, "no numpy")

@@ -222,6 +222,7 @@ begin_run (struct bench *bench)
 {
   pto_pool_begin_run (bench->own.pool);
   pto_engine_begin (bench->own.engine);
+  pto_pool_begin_traffic (bench->own.pool);
 }
 
 struct bench *

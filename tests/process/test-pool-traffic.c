@@ -63,7 +63,7 @@ test_traffic (void)
   /* Before the run, and in one that is not recorded. */
   count_moved (bench, 0, 1000, 2000, 3000);
   end_run (bench, 3, 0);
-  moved = pto_pool_end_run (bench->own.pool);
+  moved = pto_pool_end_traffic (bench->own.pool);
   g_assert_cmpuint (moved.sent, ==, 1000);
   g_assert_cmpuint (moved.received, ==, 2000);
   g_assert_cmpuint (moved.saved, ==, 3000);
@@ -121,7 +121,7 @@ test_traffic (void)
   trace->buffers[0].count = 0;
   end_run (bench, 6, 1);
   count_moved (bench, 1, 0, 100, 0);
-  moved = pto_pool_end_run (bench->own.pool);
+  moved = pto_pool_end_traffic (bench->own.pool);
   assert_transfers (&trace->buffers[1], "- received 100 (0)");
   g_assert_cmpuint (moved.sent, ==, 10 + 1 + 7 + 6 + 11);
   g_assert_cmpuint (moved.received, ==, 30 + 2 + 5 + 3 + 100);
