@@ -366,6 +366,28 @@ place_members (LevelMachine *self, const PtoMachineTask *submit, const PtoTarget
   return TRUE;
 }
 
+/* What stays has its memory there from its first task, which is given all of it: of a view the
+ * worker would have just that part. */
+static gboolean
+check_whole (LevelMachine *self, const PtoArg *arg, const PTOParam *param, guint index,
+             GError **error)
+{
+  PtoTensor *tensor = arg->tensor;
+  guint64 bytes = pto_tensor_get_n_bytes (tensor);
+  guint64 all = param->tensor.buffer.size;
+
+  if (pto_tensor_get_worker (tensor) < 0 || arg->direction != PTO_DIRECTION_OUTPUT || bytes >= all
+      || pto_level_has_memory (self->level, &param->tensor))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("argument %u is %" PRIu64 " of the %" PRIu64
+                  " bytes of a tensor that stays at worker %d (make_tensor_at), of which no task "
+                  "has written anything yet: the first one is given all of it, later ones may have "
+                  "views"),
+               index, bytes, all, pto_tensor_get_worker (tensor));
+  return FALSE;
+}
+
 /* FALSE with an error: refused; without: the run has failed. */
 static gboolean
 fill_args (LevelMachine *self, const PtoMachineTask *submit, Packing *packing, guint n_tensors,
@@ -390,8 +412,8 @@ fill_args (LevelMachine *self, const PtoMachineTask *submit, Packing *packing, g
         else
           {
             if (!fill_stays (self, submit, packing, i, &args[k], k, tensor, n_tensors, error)
-                || !pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++],
-                                     error))
+                || !pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor], error)
+                || !check_whole (self, &args[k], &packing->params[tensor++], k, error))
               {
                 g_prefix_error (error, _ ("task of \"%s\": "),
                                 submit->registration->callable->name);

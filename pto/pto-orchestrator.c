@@ -604,7 +604,8 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
  *
  * So nothing of it is copied from or to a remote worker
  * ([method@Pto.Worker.add_remote_worker]), which holds it in its own memory (its parameter `arena`)
- * until the next run. The first task that writes it is given all of it, later ones may have views.
+ * until the next run. The first task that writes it is given all of it, later ones may have views:
+ * a submit that is given a view first fails with %PTO_ERROR_INVALID_ARGS.
  * Each names @worker; one that is given another tensor, too, copies what is wanted elsewhere.
  * Otherwise it is a tensor of [method@Pto.Orchestrator.make_tensor]. When its worker is lost, so
  * are its contents: a task that reads them fails with %PTO_ERROR_WORKER_LOST. Tensors at the ranks

@@ -9,6 +9,7 @@
 #include "pto-buffer-private.h"
 #include "pto-error-private.h"
 #include "pto-orchestrator-private.h"
+#include "pto-remote-range-private.h"
 #include "pto-text-private.h"
 
 #include <string.h>
@@ -656,10 +657,20 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
   return g_bytes_new_take (g_steal_pointer (&data), size);
 }
 
-/* Nothing lies at no address. */
+/* Nothing lies at no address, nor where memory of a remote worker has its addresses. */
 static gboolean
 check_host (guint64 host, guint64 size, GError **error)
 {
+  if (size != 0
+      && (pto_remote_range_has (host)
+          || (size - 1 <= G_MAXUINT64 - host && pto_remote_range_has (host + size - 1))))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("0x%" PRIx64 " is memory of a remote worker, and not of this process: "
+                      "pto_buffer_copy_to() copies from one buffer to another, wherever they are"),
+                   host);
+      return FALSE;
+    }
   if (host != 0 || size == 0)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -681,7 +692,9 @@ check_host (guint64 host, guint64 size, GError **error)
  * Copies to device memory from any memory of this process, such as that of an array.
  *
  * Fails like [method@Pto.Worker.copy_to], and with %PTO_ERROR_INVALID_ARGS for bytes at address 0
- * of this process. Source: seed 003. Thread safety: any thread; waits for a run that is under way.
+ * of this process, or where memory of a remote worker has its addresses
+ * ([method@Pto.Buffer.copy_to] copies between buffers). Source: seed 003. Thread safety: any
+ * thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was copied
  *
@@ -712,7 +725,9 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
  * Copies from device memory to any memory of this process, such as that of an array.
  *
  * Fails like [method@Pto.Worker.copy_from], and with %PTO_ERROR_INVALID_ARGS for bytes at address 0
- * of this process. Source: seed 003. Thread safety: any thread; waits for a run that is under way.
+ * of this process, or where memory of a remote worker has its addresses
+ * ([method@Pto.Buffer.copy_to] copies between buffers). Source: seed 003. Thread safety: any
+ * thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was copied
  *

@@ -246,8 +246,8 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
  * in this one any more; callables can be registered on it before that.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for a level that is not lower or a worker that has been added
- * already, and with %PTO_ERROR_BUSY when one of them has started. Source: seed 001 section 9.
- * Thread safety: any thread.
+ * already, with %PTO_ERROR_BUSY when one of them has started, and with %PTO_ERROR_CLOSED when
+ * @worker is closed. Source: seed 001 section 9. Thread safety: any thread.
  *
  * Returns: %TRUE if it was added
  *
@@ -357,6 +357,7 @@ put_below (PtoWorker *worker, PtoWorker *child)
 gboolean
 pto_worker_add_workers (PtoWorker *worker, PtoWorker *const *children, guint n, GError **error)
 {
+  gboolean is_closed;
   gboolean is_made;
   gboolean is_full;
   gboolean is_taken = FALSE;
@@ -369,6 +370,7 @@ pto_worker_add_workers (PtoWorker *worker, PtoWorker *const *children, guint n, 
       return FALSE;
   is_made = pto_worker_is_made (worker);
   g_mutex_lock (&worker->lock);
+  is_closed = worker->state == PTO_WORKER_STATE_CLOSED;
   is_made = is_made || worker->state != PTO_WORKER_STATE_NEW || worker->starting != NULL;
   is_full = worker->children->len + worker->n_sub_workers + n > PTO_MAX_CHILDREN;
   for (guint i = 0; !is_taken && i < n; i++)
@@ -377,8 +379,13 @@ pto_worker_add_workers (PtoWorker *worker, PtoWorker *const *children, guint n, 
   for (guint i = 0; !is_made && !is_full && !is_taken && i < n; i++)
     put_below (worker, children[i]);
   g_mutex_unlock (&worker->lock);
+  if (is_closed)
+    return refuse (error, PTO_ERROR_CLOSED,
+                   _ ("the worker above it is closed, and stays so: make a new one"), children[0]);
   if (is_made)
-    return refuse (error, PTO_ERROR_BUSY, _ ("the worker above it has started already"),
+    return refuse (error, PTO_ERROR_BUSY,
+                   _ ("the worker above it has started already: by start(), by its first run or by "
+                      "memory that was asked for; add all of them before"),
                    children[0]);
   if (is_taken)
     return refuse_id (worker, number, error);

@@ -5,6 +5,7 @@
  */
 #include "level-private.h"
 
+#include "../core/submit.h"
 #include "../exec/text.h"
 #include "arena.h"
 
@@ -170,6 +171,15 @@ bool
 pto_level_is_gone (const struct pto_level *level, uint32_t child)
 {
   return pto_child_is_gone (&level->family.children[child]);
+}
+
+bool
+pto_level_has_memory (const struct pto_level *level, const Tensor *tensor)
+{
+  Tensor located = *tensor;
+
+  /* Of what is nowhere any more the submit says why. */
+  return pto_engine_locate (&level->machine.engine, &located) != NULL || located.buffer.addr != 0;
 }
 
 void

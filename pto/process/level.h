@@ -187,4 +187,7 @@ uint64_t pto_level_progress (const struct pto_level *level);
 void pto_level_begin_lost (struct pto_level *level);
 /* Is that child, by its index, gone for good? A hint: it may be so just after that. */
 bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
+/* Has a tensor of the run under way memory, or has no task been submitted yet that outputs it? The
+ * thread that submits. */
+bool pto_level_has_memory (const struct pto_level *level, const Tensor *tensor);
 uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

@@ -107,7 +107,7 @@ refuse_import (PtoCallableKind kind, const char *path, gpointer data, GError **e
 {
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                "\"%s\" can not be imported: pto-remote on %s was begun without an interpreter "
-               "(--python, the option python)",
+               "(--python and --root, the options python and roots)",
                path, g_get_host_name ());
   return NULL;
 }

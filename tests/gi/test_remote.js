@@ -70,7 +70,8 @@ const tests = {
         const buffer = remote.alloc_buffer(8), tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.INT16, [4]);
         buffer.write(2, new Uint8Array([1, 2, 3]));
         equal([...buffer.read(0, 8).toArray()].join(), '0,0,1,2,3,0,0,0', 'what was written');
-        equal([buffer.is_remote(), tensor.is_remote(), buffer.ref_bytes().get_size()].join(), 'true,true,0', 'where it is');
+        equal([buffer.is_remote(), tensor.is_remote()].join(), 'true,true', 'where it is');
+        refused(() => buffer.ref_bytes(), TypeError, 'memory of a remote worker, and is not here');
         refused(() => tensor.to_array(), GLib.Error, 'memory of a remote worker, and is not here');
         const address = remote.malloc(16);
         remote.copy_to(address + 8, new Uint8Array([7]));
@@ -99,6 +100,15 @@ const tests = {
         equal(bytes(here, 8), '0,0,0,0,2,3,9,0', 'by way of two workers');
         refused(() => there.copy_to(here, 0, 1), Pto.Error, 'reach beyond a buffer of 8 bytes');
         host.close();
+    },
+
+    'what is closed, or has started, gets nobody more': () => {
+        const host = new Pto.Worker({level: 4}), add = () => host.add_remote_worker('local:');
+        add();
+        host.start(null);
+        equal(refused(add, Pto.Error, 'L3/0 can not be added: the worker above it has started already: by start(), ').code, Pto.Error.BUSY, 'started');
+        host.close();
+        equal(refused(add, Pto.Error, 'the worker above it is closed').code, Pto.Error.CLOSED, 'closed');
     },
 
     'memory there is written from arrays': () => {

@@ -289,6 +289,43 @@ process.wait()
         os.chmod(program, stat.S_IRWXU)
         return program
 
+    def test_arguments_that_are_wrong_are_named(self):
+        for wrong, type_, refusal in (
+                ({"devices": -1}, OverflowError, "devices: -1 is not one of 0 to 4294967295"),
+                ({"sub_workers": None}, TypeError, "sub_workers: None is not an integer"),
+                ({"id": "1"}, TypeError, "id: '1' is not an integer"), ({"platform": 3}, TypeError, "platform: 3 is not a text"),
+                ({"python": 3}, TypeError, "python: 3 is not a path"), ({"program": 3}, TypeError, "program: 3 is not a path"),
+                ({"certificates": 3}, TypeError, "certificates: 3 is not a path"), ({"shell": 1}, TypeError, "shell: 1 is neither True nor False"),
+                ({"trusted_fabric": 3}, TypeError, "trusted_fabric: 3 is not a text"),
+                ({"serialized_python": 1}, TypeError, "serialized_python: 1 is neither True nor False")):
+            with self.subTest(wrong):
+                with self.assertRaisesRegex(type_, refusal):
+                    self.host.add_remote_worker("local:", **wrong)
+                if wrong.keys().isdisjoint(("id", "certificates", "serialized_python")):
+                    with self.assertRaisesRegex(type_, refusal):
+                        self.host.add_remote_job(["local:"], **wrong)
+        with self.assertRaisesRegex(TypeError, "address: None is not a text"):
+            self.host.add_remote_worker(None)
+        with self.assertRaisesRegex(TypeError, "add_cluster: file: None is not a path"):
+            self.host.add_cluster(None)
+        for call in self.host.lookup, self.host.import_buffer:
+            with self.assertRaisesRegex(TypeError, f"Worker.{call.__name__}: (name|token): None is not a text"):
+                call(None)
+        self.assertEqual(self.host.get_n_workers(), 0)
+
+    def test_closed(self):
+        self.host.close()
+        for add in (lambda: self.host.add_remote_worker("local:"), lambda: self.host.add_remote_job(["local:"]),
+                    lambda: self.host.add_worker(Pto.Worker(level=3))):
+            with self.assertRaisesRegex(Pto.ClosedError, "L3/0 can not be added: the worker above it is closed"):
+                add()
+
+    def test_an_interpreter_that_was_forgotten(self):
+        self.host.add_remote_worker("local:")
+        self.host.start()
+        with self.assertRaisesRegex(GLib.Error, r'"remote_steps:which" can not be imported: .*the options python and roots'):
+            self.host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, "remote_steps:which"))
+
     def test_contents(self):
         """A worker that has nothing of what it is to run is sent it, and once."""
         with tempfile.TemporaryDirectory() as directory:

@@ -442,6 +442,19 @@ class Memory(unittest.TestCase):
         self.fails(Pto.Error.INVALID_ARGS, lambda: buffer.read(60, 5), "reach beyond a buffer of 64 bytes")
         self.fails(Pto.Error.INVALID_ARGS, lambda: buffer.write(65, GLib.Bytes.new(b"")), "reach beyond")
 
+    def test_an_address_of_a_buffer_there_is_none_here(self):
+        """Who looks at such memory in this process would fault."""
+        x, number = self.remotes[0].alloc_buffer(64), self.remotes[1].malloc(64)
+        refusal = "is memory of a remote worker, and not of this process"
+        for host in x.get_address(), x.get_address() - 4, x.get_address() + 60:
+            self.fails(Pto.Error.INVALID_ARGS, lambda: self.remotes[1].copy_to_address(number, host, 8), refusal)
+            self.fails(Pto.Error.INVALID_ARGS, lambda: self.remotes[1].copy_from_address(host, number, 8), refusal)
+        with Pto.Worker(platform="a2a3sim") as chip:
+            device = chip.malloc(8)
+            self.fails(Pto.Error.INVALID_ARGS, lambda: chip.copy_to_address(device, x.get_address(), 8), refusal)
+        self.assertTrue(self.remotes[1].copy_to_address(number, x.get_address(), 0))
+        self.remotes[1].free(number)
+
     def test_sizes(self):
         worker = self.remotes[0]
         worker.set_parameter("arena", str(8 * MIB))
@@ -501,7 +514,8 @@ class Memory(unittest.TestCase):
         for what in (x, over(x, 4)):
             with self.assertRaisesRegex(ValueError, "memory of a remote worker, and is not here"):
                 np.asarray(what)
-        self.assertEqual(x.ref_bytes().get_size(), 0)
+        with self.assertRaisesRegex(ValueError, "memory of a remote worker, and is not here"):
+            x.ref_bytes()
         self.fails(Pto.Error.INVALID_ARGS, lambda: over(x, 4).ref_bytes(), "memory of a remote worker, and is not here")
 
     def test_not_of_another_tree(self):

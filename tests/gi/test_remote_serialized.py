@@ -1,5 +1,6 @@
 # test_remote_serialized.py: do functions that nobody imports come to remote workers where both ends say so, and nowhere else?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import functools
 import os
 import shlex
 import stat
@@ -29,7 +30,15 @@ FACTOR = 3
 
 
 class Own:
-    pass
+    def go(self, orch, args, config):
+        pass
+
+    def __call__(self, orch, args, config):
+        pass
+
+
+LARGE = b"x" * (3 << 20)
+A, B = b"a" * (3 << 19), b"b" * (3 << 19)
 
 
 def count_down(n):
@@ -96,6 +105,39 @@ class Serialized(unittest.TestCase):
         which = self.host.register(remote_steps.which)
         self.host.run(lambda orch, y: orch.submit_next_level(which, [y.write_existing()]), self.y)
         self.assertNotIn(self.y[0], (0, os.getpid()))
+
+    def test_what_is_called_and_is_no_function(self):
+        """A part of one; a method, and an object that is called, of a class that has a module there."""
+        self.add(roots=root)
+
+        def shift(by, orch, args, config):
+            args[1][:] = args[0] + by * FACTOR
+        self.assertEqual(self.run_one(self.host.register(functools.partial(shift, 5))), [15, 16, 17, 18])
+        kept = remote_steps.Kept(100)
+        self.assertEqual(self.run_one(self.host.register(kept.add)), [100, 101, 102, 103])
+        self.assertEqual(self.run_one(self.host.register(kept)), [100, 99, 98, 97])
+        for wrong, name in (Own().go, "Own.go"), (Own(), "Own object"), (functools.partial(Own().go), "partial"):
+            with self.assertRaisesRegex(TypeError, f"{name}.* can not be sent to a remote worker as bytes: Own is a class of this program"):
+                self.host.register(wrong)
+
+    def test_what_is_large(self):
+        self.add(roots=root)
+        near, kept = b"y" * (3 << 20), remote_steps.Kept(b"z" * (3 << 20))
+
+        def far(orch, args, config):
+            args[1][:] = len(LARGE)
+
+        def around(orch, args, config):
+            args[1][:] = len(near)
+
+        def many(orch, args, config):
+            args[1][:] = len(A) + len(B)
+        refusal = "can not be sent to a remote worker as bytes: "
+        for function, name in (far, "LARGE"), (around, "near"), (kept.add, "self.value"), (functools.partial(far), "LARGE"):
+            with self.assertRaisesRegex(ValueError, f"{refusal}{name}, which it uses, alone has more than 2 MiB: give it as a tensor"):
+                self.host.register(function)
+        with self.assertRaisesRegex(ValueError, f"{refusal}it has more than 2 MiB with all that it carries"):
+            self.host.register(many)
 
     def test_off(self):
         """Not without being asked for, at this end ..."""

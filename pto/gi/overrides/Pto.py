@@ -261,9 +261,9 @@ class Worker(Pto.Worker):
         knows nobody; who began pto-remote there has to say so, too. id: what it is called by submits and in its path, otherwise
         the lowest number that is free. serialized_python: functions that it can not import are sent to it as bytes, where whoever
         began pto-remote has said --serialized-python, too."""
+        address = _checks.text(address, "address")
         remote = Pto.Worker.add_remote_worker(self, address, _remote.options(
-            _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            certificates, address, launcher, shell, trusted_fabric, None if id is None else _checks.integer(id, "id"),
+            devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, trusted_fabric, id,
             serialized_python))
         if serialized_python:
             _taking_serialized.setdefault(self, []).append(remote)
@@ -273,7 +273,7 @@ class Worker(Pto.Worker):
         """Puts all remote workers of a cluster file below this one, and gives them, in its order: register on them what they
         submit."""
         if not isinstance(file, Pto.ClusterFile):
-            file = Pto.ClusterFile.new(os.fspath(file))
+            file = Pto.ClusterFile.new(_checks.path(file, "add_cluster: file"))
         before = self.get_n_workers()
         Pto.Worker.add_cluster(self, file)
         return list(self.get_children())[before:]
@@ -285,8 +285,7 @@ class Worker(Pto.Worker):
         (orch.make_tensor_at()) they combine and exchange among themselves."""
         addresses = _checks.texts([addresses] if isinstance(addresses, str) else addresses, "addresses")
         return list(Pto.Worker.add_remote_job(self, addresses, _remote.options(
-            _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric)))
+            devices, sub_workers, platform, roots, python, program, None, "local:" if set(addresses) == {"local:"} else "", launcher, shell, trusted_fabric)))
 
     def start_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
@@ -318,7 +317,7 @@ class Worker(Pto.Worker):
         is_sub = isinstance(made, Pto.SubFunction)  # for SUB workers, of which a remote worker has its own
         named = [worker for worker in self.get_children()
                  if not is_sub and (workers is None or worker in workers or worker.get_id() in workers)]
-        if not isinstance(what, types.FunctionType) or made.get_import_path() is not None or not any(
+        if what is made or isinstance(what, SubWorkerFunction) or made.get_import_path() is not None or not any(
                 remote in (self, *named) for taking in list(_taking_serialized.values()) for remote in taking):
             return
         _serialized.give_path(made, what, _functions.import_path)

@@ -171,6 +171,8 @@ def _checked_arguments(function):
             yield place, name, texts if of_array == "utf8" else paths, arguments[i].may_be_null()
         elif tag == "gboolean":
             yield place, name, switch, False
+        elif tag == "utf8":
+            yield place, name, text, arguments[i].may_be_null()
         elif tag == "filename":
             yield place, name, path, arguments[i].may_be_null()
         elif _is_bytes(types_[i]):

@@ -56,7 +56,9 @@ def _index(tensor, index):
     return index or [0] * tensor.get_n_dims()
 
 
-def _tensors(tensors):
+def _tensors(where, tensors):
+    if isinstance(tensors, (str, bytes, Pto.Tensor)) or not isinstance(tensors, collections.abc.Iterable):
+        raise TypeError(_("{where}: {what} is not a list of tensors: give one for each worker").format(where=where, what=repr(tensors)))
     return [Tensor.of(tensor) for tensor in tensors]
 
 
@@ -202,28 +204,28 @@ class Orchestrator(Pto.Orchestrator):
         """A task that gives each of them the sum of all, or "prod", "min", "max", element by element."""
         if self._needs_place:
             _note_place(self)
-        Pto.Orchestrator.allreduce(self, _tensors(tensors), operator_of(operation))
+        Pto.Orchestrator.allreduce(self, _tensors("allreduce", tensors), operator_of(operation))
         return self.last_task
 
     def broadcast(self, tensors: Iterable[_ArrayLike], root: int = 0) -> int:
         """A task that copies the one of that number into all others."""
         if self._needs_place:
             _note_place(self)
-        Pto.Orchestrator.broadcast(self, _tensors(tensors), _checks.integer(root, "broadcast: root", 0, 2**32 - 1))
+        Pto.Orchestrator.broadcast(self, _tensors("broadcast", tensors), _checks.integer(root, "broadcast: root", 0, 2**32 - 1))
         return self.last_task
 
     def alltoall(self, from_: Iterable[_ArrayLike], to: Iterable[_ArrayLike]) -> int:
         """A task that puts part i of from_[j] into part j of to[i]: parts are those of the first dimension."""
         if self._needs_place:
             _note_place(self)
-        Pto.Orchestrator.alltoall(self, _tensors(from_), _tensors(to))
+        Pto.Orchestrator.alltoall(self, _tensors("alltoall: from_", from_), _tensors("alltoall: to", to))
         return self.last_task
 
     def barrier(self, tensors: Iterable[_ArrayLike]) -> int:
         """A task that runs nothing: who uses one of them later comes after all who have used any of them."""
         if self._needs_place:
             _note_place(self)
-        Pto.Orchestrator.barrier(self, _tensors(tensors))
+        Pto.Orchestrator.barrier(self, _tensors("barrier", tensors))
         return self.last_task
 
     def alloc(self, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:

@@ -72,6 +72,12 @@ function takeRemotes(Pto) {
         const name = 'Pto.Worker.add_remote_job', all = textsOf(`${name}: addresses`, addresses);
         return add_remote_job.call(this, all, optionsOf(name, all, given));
     };
+    const {ref_bytes} = Pto.Buffer.prototype;
+    Pto.Buffer.prototype.ref_bytes = function () {
+        if (this.is_remote())
+            throw new TypeError(_('this is memory of a remote worker, and is not here: read() and write() copy'));
+        return ref_bytes.call(this);
+    };
     where.add_cluster = function (file) {
         const before = this.get_n_workers();
         add_cluster.call(this, typeof file === 'string' ? Pto.ClusterFile.new(file) : file);

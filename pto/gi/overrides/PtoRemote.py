@@ -24,7 +24,14 @@ _roots: list[str] | None = None  # directories that functions may come from; Non
 
 
 def options(devices, sub_workers, platform, roots, python, program, certificates, address, launcher, shell, fabric, id_=None, serialized=False):
+    devices, sub_workers, id_ = (value if name == "id" and value is None else _checks.integer(value, name, 0, 2**32 - 1)
+                                 for name, value in (("devices", devices), ("sub_workers", sub_workers), ("id", id_)))
     roots = _checks.paths([roots] if isinstance(roots, (str, os.PathLike)) else roots or (), "roots")
+    python, program, certificates = (value if value is None else _checks.path(value, name) for name, value in (
+        ("python", python), ("program", program), ("certificates", certificates)))
+    platform, fabric = (value if value is None else _checks.text(os.fspath(value) if isinstance(value, os.PathLike) else value, name)
+                        for name, value in (("platform", platform), ("trusted_fabric", fabric)))
+    shell, serialized = _checks.switch(shell, "shell"), _checks.switch(serialized, "serialized_python")
     if python is None and (roots or serialized) and not address.startswith(("unix:", "tls:")):  # who listens has chosen it
         python = sys.executable if address == "local:" else "python3"
     values = {"devices": GLib.Variant("u", devices), "sub-workers": GLib.Variant("u", sub_workers)}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import importlib
 import importlib.util
 import io
@@ -17,6 +18,7 @@ import types
 from .PtoText import _
 
 MODULE = "__serialized_python__"  # in place of a module, in an import path
+_MOST = 2 << 20  # bytes of one: it goes in a message of 4 MiB, as text, which takes a third more, beside others
 
 
 def _named(code):
@@ -25,6 +27,10 @@ def _named(code):
         if isinstance(constant, types.CodeType):
             yield from _named(constant)
     yield from code.co_names
+
+
+def _globals_of(function):
+    return sorted(set(_named(function.__code__)) & function.__globals__.keys())
 
 
 def make(code, name, module):
@@ -51,6 +57,19 @@ def _content(cell):
         return ()
 
 
+class _TooLong(Exception):
+    """More than a message takes."""
+
+
+class _Limited(io.BytesIO):
+    """Ends before all of memory is written to it."""
+
+    def write(self, data):
+        if self.tell() + memoryview(data).nbytes > _MOST:
+            raise _TooLong
+        return super().write(data)
+
+
 class _Pickler(pickle.Pickler):
     def __init__(self, file, find_path):
         super().__init__(file, 4)
@@ -63,7 +82,7 @@ class _Pickler(pickle.Pickler):
             raise TypeError(_("{what} is a class of this program, of no module").format(what=value.__qualname__))
         if not isinstance(value, types.FunctionType) or self.find_path(value) is not None:
             return NotImplemented
-        names = sorted(set(_named(value.__code__)) & value.__globals__.keys())
+        names = _globals_of(value)
         state = {"globals": {name: value.__globals__[name] for name in names},
                  "cells": [_content(cell) for cell in value.__closure__ or ()],
                  "attributes": {name: getattr(value, name) for name in ("__defaults__", "__kwdefaults__", "__qualname__", "__doc__")},
@@ -73,16 +92,40 @@ class _Pickler(pickle.Pickler):
 
 def dumps(function, find_path):
     """The import path that stands for it. find_path: what it is imported by, or None."""
-    file = io.BytesIO(importlib.util.MAGIC_NUMBER)
+    file = _Limited(importlib.util.MAGIC_NUMBER)
     file.seek(0, io.SEEK_END)
     _Pickler(file, find_path).dump(function)
     return f"{MODULE}:{base64.urlsafe_b64encode(file.getvalue()).decode()}"
+
+
+def _longest(function, find_path):
+    """What it carries that is too long by itself, or None: its globals, what it keeps of functions around it, its object."""
+    plain = function.func if isinstance(function, functools.partial) else getattr(function, "__func__", function)
+    if not isinstance(plain, types.FunctionType):
+        plain = getattr(type(plain), "__call__", None)
+    carried = [(f"self.{name}", value) for name, value in getattr(getattr(function, "__self__", function), "__dict__", {}).items()]
+    if isinstance(plain, types.FunctionType):
+        carried += ((name, plain.__globals__[name]) for name in _globals_of(plain))
+        carried += ((name, content) for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or ()) for content in _content(cell))
+    for name, value in carried:
+        try:
+            _Pickler(_Limited(), find_path).dump(value)
+        except _TooLong:
+            return name
+    return None
 
 
 def give_path(made, function, find_path):
     """Has a callable of this function be sent as bytes."""
     try:
         made.set_import_path(dumps(function, find_path))
+    except _TooLong:
+        most, name = _MOST >> 20, _longest(function, find_path)
+        refusal = (_("{what} can not be sent to a remote worker as bytes: it has more than {most} MiB with all that it carries: give large "
+                     "data as tensors") if name is None else
+                   _("{what} can not be sent to a remote worker as bytes: {name}, which it uses, alone has more than {most} MiB: give it "
+                     "as a tensor, or load it there"))
+        raise ValueError(refusal.format(what=getattr(function, "__qualname__", repr(function)), name=name, most=most)) from None
     except Exception as error:
         raise TypeError(_("{what} can not be sent to a remote worker as bytes: {why}; workers= names those that it is for").format(
             what=getattr(function, "__qualname__", repr(function)), why=error)) from error

@@ -89,6 +89,12 @@ class Buffer(Pto.Buffer):
             raise ValueError(_("this is memory of a remote worker, and is not here: read() and write() copy"))
         return _array_interface((self.get_size(),), "|u1", self.get_address())
 
+    def ref_bytes(self) -> GLib.Bytes:
+        """The memory itself, without copying: it changes as the buffer does, and is kept."""
+        if self.is_remote():
+            raise ValueError(_("this is memory of a remote worker, and is not here: read() and write() copy"))
+        return super().ref_bytes()
+
     def copy_to(self, to: Buffer, offset: int = 0, to_offset: int = 0, size: int | None = None) -> bool:
         """Copies bytes to another buffer, wherever both are; without a size, all from there on."""
         return super().copy_to(to, offset, to_offset, self.get_size() - offset if size is None else size)

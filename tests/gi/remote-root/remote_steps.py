@@ -179,3 +179,14 @@ def wait_for_mark(orch, args, config):
     while not os.path.exists(os.environ["PTO_TEST_MARK"]):
         time.sleep(0.002)
     args[0][0] = os.getpid()
+
+
+class Kept:
+    def __init__(self, value):
+        self.value = value
+
+    def add(self, orch, args, config):
+        args[1][:] = args[0] + self.value
+
+    def __call__(self, orch, args, config):
+        args[1][:] = self.value - args[0]
