@@ -241,6 +241,7 @@ def headers_page():
 # The Python layer.
 
 def load(path, name):
+    sys.path.insert(0, os.path.dirname(path))  # for what it has beside it
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -13,6 +13,8 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from gir_text import plain
+
 CORE = "{http://www.gtk.org/introspection/core/1.0}"
 GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
 C = "{http://www.gtk.org/introspection/c/1.0}"
@@ -470,11 +472,6 @@ def summary(function):
     doc = function.find(CORE + "doc")
     text = " ".join(doc.text.split("\n\n")[0].split()) if doc is not None else ""
     return plain(text)
-
-
-def plain(text):
-    text = re.sub(r"\[\w+@Pto\.([\w.:-]+)\]", r"Pto.\1", text)
-    return re.sub(r"%(\w+)", lambda m: {"NULL": "None", "TRUE": "True", "FALSE": "False"}.get(m[1], m[1]), text)
 
 
 def main():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import inspect
 import os
+import re
 import unittest
 
 import gi
@@ -42,6 +43,33 @@ class Docstrings(unittest.TestCase):
         for function in (Pto.Worker.list_parameters, Pto.Buffer.get_size, Pto.Worker.copy_to, Pto.platform_lookup):
             self.assertIn("->", function.__doc__)
         self.assertIn("address", Pto.Worker.copy_to.__doc__)
+
+    def test_the_manual(self):
+        """Everything that Python can call says what the manual says of it: behind its arguments a sentence, of what may fail the errors."""
+        seen, types_ = 0, [type_ for name in dir(Pto) if isinstance(type_ := getattr(Pto, name), type) and not name.endswith("Class")]
+        places = [(type_.__name__, {member: getattr(type_, member) for base in type_.__mro__ if base.__module__ in ("gi.repository.Pto", "gi.overrides.Pto")
+                                    for member in vars(base)}) for type_ in types_]
+        for name, members in [*places, ("Pto", {name: getattr(Pto, name) for name in dir(Pto)})]:
+            for member, what in members.items():
+                if member.startswith("_") or isinstance(what, type) or not callable(what) or written_here(what) or what.__doc__ is None:
+                    continue
+                if re.fullmatch(r"\w+\(.*\)( -> .*)?", what.__doc__.partition("\n")[0]):
+                    self.assertRegex(what.__doc__, r"(?s)^\w+\(.*\).*\n\n.+\w", f"{name}.{member}")
+                    self.assertNotRegex(what.__doc__, r"@\w+@|%[A-Z]|\[\w+@", f"{name}.{member}")
+                    seen += 1
+        self.assertGreater(seen, 300)
+
+    def test_what_memory_says(self):
+        for type_, names in ((Pto.Worker, "alloc_buffer malloc free copy_to copy_from copy_to_address register_on lookup unregister import_buffer"),
+                             (Pto.Buffer, "read write is_remote get_size")):
+            for name in names.split():
+                text = getattr(type_, name).__doc__
+                self.assertRegex(text, r"(?s)^\w+\(self.*\n\n[A-Z].*Thread safety: ", name)
+        text = Pto.Worker.alloc_buffer.__doc__
+        self.assertTrue(text.startswith("alloc_buffer(self, size:int) -> Pto.Buffer\n\nTakes device memory that belongs to a buffer"), text)
+        self.assertIn("\nsize: bytes\nReturns: a buffer", text)
+        self.assertIn("Pto.Buffer.read", text)
+        self.assertIn("Source: seed 000 section 2.3", Pto.Platform.__doc__)
 
 
 tap.main()

@@ -25,6 +25,7 @@ from ..module import get_introspection_module
 
 GLib.quark_from_string("pto-python-override")  # or the library says, at the first type, that this file was not found
 Pto = get_introspection_module("Pto")
+from . import PtoDocstrings  # noqa: E402, F401, before what copies them
 from . import PtoArguments as _arguments  # noqa: E402, they ask for types
 from . import PtoAwaits as _awaits  # noqa: E402
 from . import PtoChecks as _checks  # noqa: E402
