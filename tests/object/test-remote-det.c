@@ -15,6 +15,9 @@
  * - nobody of whom nothing is heard, or who has hung up, is given a task; nobody outlives the
  * lease; all ends, and nothing is left.
  *
+ * In half of the seeds what is written is left where it was written as long as that can be, and is
+ * on the board when the run has ended; or was lost with a child, and then somebody says so.
+ *
  * In some seeds what is written arrives damaged. Then numbers mean nothing, and the rest still
  * holds.
  */
@@ -125,6 +128,7 @@ struct profile
   bool large;
   bool damages; /* what is said is not what is heard: numbers mean nothing */
   uint32_t retries;
+  uint64_t leaves; /* what has so many bytes is left there; 0: nothing is */
   struct ends_config ends;
   struct link_config link;
 };
@@ -152,11 +156,13 @@ static struct
 
 static uint64_t board[BOARD + LARGE];
 static uint64_t model[BOARD + LARGE];
+/* Elements that were left with somebody who is lost, and that nobody has written since. */
+static bool gone[BOARD + LARGE];
 
 /* What all seeds came to. */
 static struct
 {
-  uint64_t tasks, failed, lost, again, never, lives, faults, cancelled, silences;
+  uint64_t tasks, failed, lost, again, never, lives, faults, cancelled, silences, left, gone;
 } total;
 
 #define fail_seed(...)                                                                             \
@@ -459,14 +465,58 @@ __wrap_pto_pool_end_writing (struct pto_pool *pool, const struct pto_station *st
 {
   struct task *task = task_of (slot);
 
-  if (task->is_over)
+  /* What it has left may be lost as it comes here. */
+  if (task->is_over && !(failed && test.profile.leaves > 0))
     fail_seed ("task %u ends twice", (uint32_t) (task - test.tasks));
   task->is_over = true;
+  for (uint32_t a = 0; !failed && a < task->n_args; a++)
+    if (task->args[a].use != USE_READ)
+      memset (&gone[task->args[a].first], 0, task->args[a].n * sizeof gone[0]);
   if (!failed && !task->has_worked && !test.profile.damages)
     fail_seed ("task %u is said to have ended well", (uint32_t) (task - test.tasks));
   if (failed != task->has_failed)
     fail_seed ("task %u is said to have failed in one place only", (uint32_t) (task - test.tasks));
   __real_pto_pool_end_writing (pool, station, slot, failed);
+}
+
+static bool
+is_ever_touched (uint32_t child)
+{
+  for (uint32_t i = 0; i < test.n_lives; i++)
+    if (test.lives[i].child == child && test.lives[i].is_touched)
+      return true;
+  return false;
+}
+
+void __real_pto_left_lose (struct pto_left *left, uint32_t child);
+void __wrap_pto_left_lose (struct pto_left *left, uint32_t child);
+void
+__wrap_pto_left_lose (struct pto_left *left, uint32_t child)
+{
+  uint32_t n = atomic_load (&left->n);
+
+  for (uint32_t i = 0; i < n; i++)
+    {
+      const struct pto_left_span *span = &left->spans[i];
+
+      if (span->child != child)
+        continue;
+      if (!is_ever_touched (child) && !test.is_cancelled)
+        fail_seed ("what child %u has is lost, and nothing was done to it", child);
+      for (uint64_t at = span->begin; at < span->end; at += sizeof board[0])
+        gone[(uint64_t *) (uintptr_t) at - board] = true;
+      total.gone++;
+    }
+  __real_pto_left_lose (left, child);
+}
+
+bool __real_pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child);
+bool __wrap_pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child);
+bool
+__wrap_pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child)
+{
+  total.left++;
+  return __real_pto_left_add (left, begin, end, child);
 }
 
 void __real_pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
@@ -482,7 +532,7 @@ __wrap_pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
 
   task->has_failed = true;
   task->kind = kind;
-  task->may_be_lost = life->is_touched;
+  task->may_be_lost = kind == PTO_FAILURE_LEFT ? is_ever_touched (child->index) : life->is_touched;
   test.n_failed++;
   __real_pto_pool_note_failure (pool, slot, kind, child);
 }
@@ -845,7 +895,8 @@ check_task (uint32_t number)
         fail_seed ("task %u is lost with a child to which nothing was done", number);
       break;
     case PTO_FAILURE_LEFT:
-      fail_seed ("task %u needs what was left, and nothing is left of this memory", number);
+      if (test.profile.leaves == 0 || (!task->may_be_lost && !test.is_cancelled))
+        fail_seed ("task %u needs what is said to be lost", number);
       break;
     case PTO_FAILURE_NO_WORKER:
       if (!task->may_be_lost && !test.is_cancelled)
@@ -873,11 +924,38 @@ check_board (void)
     {
       const struct task *task = last[i] != UINT32_MAX ? &test.tasks[last[i]] : NULL;
 
-      if (task != NULL && (!task->is_over || task->has_failed))
+      if (gone[i] || (task != NULL && (!task->is_over || task->has_failed)))
         continue;
       if (board[i] != model[i])
         fail_seed ("element %u is not what task %u has written", i, last[i]);
     }
+}
+
+static bool
+go_on_waiting (void *data)
+{
+  pto_pool_begin_lost (test.own.pool);
+  if (world_now () > TOO_LONG)
+    fail_seed ("what is left does not come");
+  return false;
+}
+
+/* What is left comes, or is lost, and then somebody has said so. */
+static void
+bring_back (void)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status = pto_pool_bring_back (test.own.pool, go_on_waiting, NULL, &report);
+  bool is_lost = false;
+
+  for (uint32_t i = 0; i < BOARD + LARGE; i++)
+    is_lost = is_lost || gone[i];
+  if (status == PTO_OK && is_lost && test.n_failed == 0)
+    fail_seed ("nobody says that something was lost");
+  if (status != PTO_OK && (!is_lost || status != (enum pto_status) PTO_STATUS_WORKER_LOST))
+    fail_seed ("what was left does not come: %s", report.message);
+  if (!pto_left_is_empty (&test.own.pool->left))
+    fail_seed ("something is left");
 }
 
 static void
@@ -896,6 +974,7 @@ run (void)
   /* The program writes its arrays between two runs, and nobody is told. */
   for (uint32_t i = 0; i < (test.profile.large ? BOARD + LARGE : BOARD); i++)
     model[i] = board[i] = world_chance (3) ? world_random (1000000) : board[i];
+  memset (gone, 0, sizeof gone);
   pto_pool_begin_lost (test.own.pool);
   pto_pool_begin_run (test.own.pool);
   pto_writes_add_all (test.writes);
@@ -922,9 +1001,13 @@ run (void)
   status = pto_engine_end (test.own.engine, &report);
   if (status != (test.is_cancelled ? (enum pto_status) PTO_STATUS_CANCELLED : PTO_OK))
     fail_seed ("the run comes to %d: %s", (int) status, report.message);
+  if (test.is_cancelled)
+    pto_pool_forget_left (test.own.pool, 0, UINT64_MAX);
+  else
+    bring_back ();
   for (uint32_t number = test.first_of_run; number < test.n_tasks; number++)
     check_task (number);
-  if (!test.profile.damages)
+  if (!test.profile.damages && !(test.is_cancelled && test.profile.leaves > 0))
     check_board ();
   if (!test.is_cancelled && first->roots != test.n_failed)
     fail_seed ("%" G_GUINT64_FORMAT " tasks are said to have failed, not %" G_GUINT64_FORMAT,
@@ -975,6 +1058,7 @@ choose_profile (void)
   profile->crashes = kind == 7;
   profile->faults = kind == 0 ? 0 : 1 + world_random (5);
   profile->retries = world_random (3);
+  profile->leaves = world_chance (2) ? sizeof board[0] * (1 + world_random (BOARD / 8)) : 0;
   profile->idles = world_chance (6);
   profile->damages = kind != 0 && world_chance (8);
   if (world_chance (64))
@@ -1063,6 +1147,7 @@ play (uint32_t seed)
   for (uint32_t c = 0; c < test.own.n_children; c++)
     {
       test.own.children[c].far = c < test.profile.n_remotes;
+      test.own.children[c].leave_bytes = test.own.children[c].far ? test.profile.leaves : 0;
       pto_child_post_start (&test.own.children[c]);
     }
   test.pace = PTO_PACE_SLOW;
@@ -1115,9 +1200,10 @@ play_all (bool is_quiet)
                   " failed, %" G_GUINT64_FORMAT " of them lost, %" G_GUINT64_FORMAT
                   " were run once more, %" G_GUINT64_FORMAT " never run; %" G_GUINT64_FORMAT
                   " lives, %" G_GUINT64_FORMAT " faults, %" G_GUINT64_FORMAT
-                  " cancelled runs, %" G_GUINT64_FORMAT " silences",
+                  " cancelled runs, %" G_GUINT64_FORMAT " silences; %" G_GUINT64_FORMAT
+                  " results left, %" G_GUINT64_FORMAT " lost",
                   total.tasks, total.failed, total.lost, total.again, total.never, total.lives,
-                  total.faults, total.cancelled, total.silences);
+                  total.faults, total.cancelled, total.silences, total.left, total.gone);
 }
 
 #ifdef __SANITIZE_ADDRESS__
