@@ -761,7 +761,10 @@ make_task (struct task *task)
     task->plan = PLAN_FAIL;
   else if (test.profile.crashes && world_chance (24))
     task->plan = PLAN_CRASH;
-  if (world_chance (4))
+  /* What is read by those who name where it was written, can be left there. */
+  if (test.profile.leaves > 0 && !world_chance (4))
+    task->worker = world_chance (3) ? 1 : 0;
+  else if (world_chance (4))
     task->worker = world_random (test.own.n_children);
 }
 
@@ -1059,6 +1062,9 @@ choose_profile (void)
   profile->faults = kind == 0 ? 0 : 1 + world_random (5);
   profile->retries = world_random (3);
   profile->leaves = world_chance (2) ? sizeof board[0] * (1 + world_random (BOARD / 8)) : 0;
+  /* Room for a task, and not for all that is left. */
+  if (profile->leaves > 0 && world_chance (3))
+    profile->ends.arena = (5 + world_random (2)) * PAGE;
   profile->idles = world_chance (6);
   profile->damages = kind != 0 && world_chance (8);
   if (world_chance (64))
