@@ -573,8 +573,9 @@ name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, G
       return FALSE;
     }
   ids = pto_worker_describe_ids (worker);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s has no worker %d: there are %s"), path,
-               id, ids[0] != '\0' ? ids : _ ("none"));
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+               _ ("%s has no worker %d: the ids of its workers are %s"), path, id,
+               ids[0] != '\0' ? ids : _ ("none"));
   return FALSE;
 }
 

@@ -258,8 +258,8 @@ find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint
     return TRUE;
   path = pto_worker_dup_path (self->parent.worker);
   ids = pto_worker_describe_ids (self->parent.worker);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s has no worker %d: there are %s"), path,
-               id, ids);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+               _ ("%s has no worker %d: the ids of its workers are %s"), path, id, ids);
   return FALSE;
 }
 

@@ -641,9 +641,10 @@ pto_orchestrator_make_tensor_at (PtoOrchestrator *orchestrator, int worker, PtoD
       g_autofree char *path = pto_worker_dup_path (orchestrator->worker);
       g_autofree char *ids = pto_worker_describe_ids (orchestrator->worker);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a tensor can not stay at worker %d: %s has no such worker, there are %s"),
-                   worker, path, ids[0] != '\0' ? ids : _ ("none"));
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("a tensor can not stay at worker %d: %s has no such worker, the ids of its workers are %s"),
+          worker, path, ids[0] != '\0' ? ids : _ ("none"));
       return NULL;
     }
   tensor = make_tensor_here (orchestrator, dtype, n_dims, shape, call_tensor, error);

@@ -288,7 +288,7 @@ class RegisterOn(unittest.TestCase):
         host.add_remote_worker("local:", roots=root)
         host.add_worker(Pto.Worker(level=2))
         orchestration = Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, "remote_steps:which")
-        for workers, text in (([5], "L4/0 has no worker 5: there are 0, 1"), ([0, -1], "L4/0 has no worker -1"),
+        for workers, text in (([5], "L4/0 has no worker 5: the ids of its workers are 0, 1"), ([0, -1], "L4/0 has no worker -1"),
                               ([1], '"which" is an orchestration for workers of level 3 and up, worker 1 of L4/0 is of level 2')):
             with self.subTest(workers), self.assertRaisesRegex(GLib.Error, text):
                 host.register(orchestration, workers=workers)
@@ -372,7 +372,7 @@ class Ids(unittest.TestCase):
         self.assertEqual(len(set(places)), 5)
         self.assertEqual(submit(1, 7), [places[2], places[0]])
         for bad in 4, 6, 8:
-            with self.assertRaisesRegex(GLib.Error, f"L4/0 has no worker {bad}: there are 7, 0, 1, 2, 3"):
+            with self.assertRaisesRegex(GLib.Error, f"L4/0 has no worker {bad}: the ids of its workers are 7, 0, 1, 2, 3"):
                 submit(bad)
         with self.assertRaisesRegex(remote_steps.Unwilling, "no layer") as caught:
             host.run(lambda orch: orch.submit_next_level(fail, [Pto.Tensor.of(found).view([1], [0]).write_existing()], worker=7))
@@ -384,7 +384,7 @@ class Ids(unittest.TestCase):
         filled = host.lookup("fill")
         with self.assertRaisesRegex(GLib.Error, '"fill" is not registered on worker 0 of L4/0, but on 7, 1'):
             host.run(lambda orch: orch.submit_next_level(filled, [Pto.Tensor.of(found).view([1], [0]).write(), 3], worker=0))
-        with self.assertRaisesRegex(GLib.Error, "a tensor can not stay at worker 4: L4/0 has no such worker, there are 7, 0, 1, 2, 3"):
+        with self.assertRaisesRegex(GLib.Error, "a tensor can not stay at worker 4: L4/0 has no such worker, the ids of its workers are 7, 0, 1, 2, 3"):
             host.run(lambda orch: orch.make_tensor_at(4, Pto.Dtype.INT64, [1]))
 
     def test_there(self):

@@ -311,6 +311,16 @@ process.wait()
         for call in self.host.lookup, self.host.import_buffer:
             with self.assertRaisesRegex(TypeError, f"Worker.{call.__name__}: (name|token): None is not a text"):
                 call(None)
+        for call, refusal in ((lambda: self.host.add_worker(None), "Worker.add_worker: child: None is no Pto.Worker"),
+                              (lambda: self.host.unregister(3), "Worker.unregister: handle: 3 is no Pto.CallableHandle"),
+                              (lambda: Pto.Buffer.new(8).copy_to(b"abc"), "Buffer.copy_to: to: b'abc' is no Pto.Buffer")):
+            with self.assertRaisesRegex(TypeError, refusal):
+                call()
+        for tensors in None, "ab", Pto.Tensor.of([1, 2]):
+            for name in "allreduce", "broadcast", "barrier":
+                with self.assertRaisesRegex(TypeError, f"{name}: .* is not a list of tensors: give one for each worker"):
+                    with Pto.Worker(level=3) as host:
+                        host.run(lambda orch: getattr(orch, name)(tensors))
         self.assertEqual(self.host.get_n_workers(), 0)
 
     def test_closed(self):

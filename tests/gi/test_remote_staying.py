@@ -97,7 +97,7 @@ class Staying(unittest.TestCase):
         self.host.run(graph, out)
         for text in texts[:3]:
             self.assertIn("stays at worker 1 (make_tensor_at)", text)
-        self.assertEqual(texts[4:], [f"a tensor can not stay at worker {i}: L4/0 has no such worker, there are 0, 1" for i in (2, -1)])
+        self.assertEqual(texts[4:], [f"a tensor can not stay at worker {i}: L4/0 has no such worker, the ids of its workers are 0, 1" for i in (2, -1)])
 
     def test_the_first_task_is_given_all_of_it(self):
         out = Pto.Buffer.array(4, "i2")

@@ -203,7 +203,7 @@ class Words(unittest.TestCase):
         # Bytes have to be agreed upon.
         with self.assertRaisesRegex(GLib.Error, "is a function of this process, which local: can not be sent"):
             self.w4.register(s.RemoteCallable(scale, s.PYTHON_SERIALIZED), workers=[a])
-        with self.assertRaisesRegex(GLib.Error, "L4/0 has no worker 5: there are 0"):
+        with self.assertRaisesRegex(GLib.Error, "L4/0 has no worker 5: the ids of its workers are 0"):
             self.w4.register(s.RemoteCallable("remote_steps:fill"), workers=[5])
 
     def test_no_roots(self):

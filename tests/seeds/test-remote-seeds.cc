@@ -285,7 +285,7 @@ test_callable_refused (void)
       [&] {
         w4.register_callable (function ("copy"), { a, 5 });
       },
-      "L4/0 has no worker 5: there are 0, 1");
+      "L4/0 has no worker 5: the ids of its workers are 0, 1");
   RemoteCallable chip (directory, RemoteCallableKind::CHIP_CALLABLE);
   assert_throws ([&] { w4.register_callable (chip, { a, 1 }); }, "L4/0 has no remote worker 1: ");
   GError *error = nullptr;

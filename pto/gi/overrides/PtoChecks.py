@@ -8,7 +8,7 @@ import functools
 import operator
 import os
 
-from gi._gi import Boxed, Direction, EnumInfo
+from gi._gi import Boxed, Direction, EnumInfo, ObjectInfo, StructInfo
 from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
@@ -154,8 +154,9 @@ def _bounded(type_, name, bound):
     setattr(type_, name, method)
 
 
-def _checked_arguments(function):
-    """Which of the arguments that Python gives are numbers and choices, as (place, name, check, may it be None?)."""
+def _checked_arguments(function, is_named=True):
+    """Which of the arguments that Python gives are numbers, choices and so on, as (place, name, check, may it be None?). is_named: also
+    of those that are objects, which PyGObject refuses by their numbers."""
     arguments = function.get_arguments()
     types_ = [argument.get_type() for argument in arguments]
     hidden = {type_.get_array_length() for type_ in types_ if type_.get_tag_as_string() == "array"}
@@ -177,10 +178,20 @@ def _checked_arguments(function):
             yield place, name, path, arguments[i].may_be_null()
         elif _is_bytes(types_[i]):
             yield place, name, _as_bytes, arguments[i].may_be_null()
+        elif tag == "interface" and isinstance(types_[i].get_interface(), (ObjectInfo, StructInfo)) and is_named:
+            type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
+            if isinstance(type_, type) and types_[i].get_interface().get_namespace() == "Pto":
+                yield place, name, functools.partial(_instance, type_), arguments[i].may_be_null()
         elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
             type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
             if type_ is not None and types_[i].get_interface().get_namespace() == "Pto":
                 yield place, name, functools.partial(member, type_), False
+
+
+def _instance(type_, value, where):
+    if not isinstance(value, type_):
+        raise TypeError(_("{where}: {value} is no Pto.{type}").format(where=where, value=repr(value), type=type_.__name__))
+    return value
 
 
 def _ranged(least, most, value, where):
@@ -201,9 +212,12 @@ def _making(new):
     return make
 
 
+_FREQUENT = "Graph", "Orchestrator", "TaskArgs"  # whose objects the override looks at itself, or a submit would cost more
+
+
 def _exact(type_, name, function):
     """What it is given is checked, and what it raises is of its class."""
-    checked = list(_checked_arguments(function))
+    checked = list(_checked_arguments(function, type_.__name__ not in _FREQUENT))
     first = int(function.is_method())
     if function.can_throw_gerror():
         classed = with_classes(getattr(type_, name))
