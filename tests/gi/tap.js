@@ -8,12 +8,17 @@ export function equal(found, expected, what) {
         throw new Error(`${what}: ${String(found)} is not ${String(expected)}`);
 }
 
-function check(error, type, part) {
+export function check(error, type, part) {
     if (!(error instanceof type) || !error.message.includes(part))
         throw error;
     if (error instanceof Pto.Error)
         equal(error.name, 'Pto.Error', 'the name of an error');
     return error;
+}
+
+// As a program writes it.
+export function shown(value) {
+    return typeof value === 'string' ? `"${value}"` : typeof value === 'bigint' ? `${value}n` : String(value);
 }
 
 export function refused(call, type, part) {

@@ -5,36 +5,11 @@ import GLib from 'gi://GLib';
 import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
+import {equal, main, refused, rejected} from './tap.js';
+
 const [here] = System.programArgs;
 const dir = GLib.Dir.make_tmp('pto-js-XXXXXX');
 const sources = {};
-
-function equal(found, expected, what) {
-    if (!Object.is(found, expected))
-        throw new Error(`${what}: ${String(found)} is not ${String(expected)}`);
-}
-
-function refused(call, type, part) {
-    try {
-        call();
-    } catch (error) {
-        if (!(error instanceof type) || !error.message.includes(part))
-            throw error;
-        return;
-    }
-    throw new Error(`not refused: ${part}`);
-}
-
-async function rejected(promise, type, part) {
-    try {
-        await promise;
-    } catch (error) {
-        if (!(error instanceof type) || !error.message.includes(part))
-            throw error;
-        return error;
-    }
-    throw new Error(`not rejected: ${part}`);
-}
 
 function kernel(name, text, options) {
     const path = `${dir}/${name}.c`;
@@ -529,19 +504,8 @@ const tests = {
     },
 };
 
-print(`1..${Object.keys(tests).length}`);
-let count = 0, failed = false;
-for (const [name, test] of Object.entries(tests)) {
-    try {
-        await test();
-        print(`ok ${++count} ${name}`);
-    } catch (error) {
-        failed = true;
-        print(`not ok ${++count} ${name}`);
-        print(`# ${error}\n# ${error?.stack?.replaceAll('\n', '\n# ')}`);
-    }
-}
-for (const path of Object.values(sources))
-    GLib.unlink(path);
-GLib.rmdir(dir);
-System.exit(failed ? 1 : 0);
+await main(tests, () => {
+    for (const path of Object.values(sources))
+        GLib.unlink(path);
+    GLib.rmdir(dir);
+});
