@@ -46,7 +46,7 @@ const tests = {
         if (PYTHON === '')
             return;
         const host = new Pto.Worker({level: 4}), x = Pto.Buffer.array(3);
-        host.add_remote_worker('local:', {roots, python: PYTHON});
+        const remote = host.add_remote_worker('local:', {roots, python: PYTHON}), other = new Pto.Worker({level: 3});
         const fill = host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, 'remote_steps:fill'));
         host.run((orch, y) => {
             const staying = orch.make_tensor_at(0, [3]);
@@ -59,9 +59,16 @@ const tests = {
                 refused(() => orch.submit_next_level(fill, [y.write_existing(), 3n], {worker: wrong}), TypeError, 'worker: ');
             for (const wrong of [null, undefined, '0'])
                 refused(() => orch.submit_next_level(fill, null, null, wrong), TypeError, 'Pto.Orchestrator.submit_next_level: worker: ');
-            orch.submit_next_level(fill, [y.write_existing(), 3n], {worker: 0});
+            orch.submit_next_level(fill, [y.subarray(0, 1).write_existing(), 3n], {worker: 0});
+            // By itself, too.
+            equal(orch.make_tensor_at(remote, [3]).get_worker(), 0, 'at which worker');
+            orch.submit_next_level(fill, [y.subarray(1, 2).write_existing(), 4n], {worker: remote});
+            orch.submit_next_level_group(fill, [[y.subarray(2, 3).write_existing(), 5n]], {workers: [remote]});
+            for (const call of [() => orch.make_tensor_at(other, [3]), () => orch.submit_next_level(fill, [y.write_existing(), 3n], {worker: other})])
+                refused(call, TypeError, 'L3/0 is not below L4/0: name one that is');
         }, x);
-        equal(x.join(), '3,3,3', 'it was run there');
+        equal(x.join(), '3,4,5', 'it was run there');
+        other.close();
         host.close();
     },
 

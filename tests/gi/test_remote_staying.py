@@ -77,6 +77,23 @@ class Staying(unittest.TestCase):
         self.host.run(graph, out, *others)
         self.assertEqual(out.tolist(), [7] * 4)
 
+    def test_a_worker_is_named_by_itself(self):
+        out, far, other = Pto.Buffer.array(4, "i2"), list(self.host.get_children()), Pto.Worker(level=3)
+
+        def graph(orch, out):
+            x = orch.make_tensor_at(far[1], N, "i2")
+            self.assertEqual(x.get_worker(), 1)
+            orch.submit_next_level(self.fill, [x.write(), 7], worker=far[1])
+            orch.submit_next_level_group(self.copy, [[x[:4].read(), out.write_existing()]], workers=[far[1]])
+            for call in (lambda: orch.make_tensor_at(other, N), lambda: orch.submit_next_level(self.fill, [x.write(), 7], worker=other),
+                         lambda: orch.submit_next_level_group(self.fill, [[x.write(), 7]], workers=[other])):
+                with self.assertRaisesRegex(ValueError, "L3/0 is not below L4/0"):
+                    call()
+
+        self.host.run(graph, out)
+        self.assertEqual(out.tolist(), [7] * 4)
+        other.close()
+
     def test_it_is_for_its_worker(self):
         out = Pto.Buffer.array(4, "i2")
         texts = []

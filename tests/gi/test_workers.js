@@ -28,7 +28,9 @@ const tests = {
         const run = Pto.ImportedFunction.new_for_symbol(Pto.CallableKind.ORCHESTRATION, `${library}:throw_group`);
         const own = above.register(run, {workers: [below[1]]});
         refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: 0})), Pto.Error, 'is not registered on worker 0 of L4/0, but on 1');
-        for (const wrong of [below[1], 'x', {}, 2 ** 32 + 1, 0.5])
+        refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: below[1]})), GLib.Error, 'on L4/0/L3/1 failed');
+        refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: host})), TypeError, 'L3/0 is not below L4/0');
+        for (const wrong of ['x', {}, 2 ** 32 + 1, 0.5])
             refused(() => above.run(orch => orch.submit_next_level(own, [], {worker: wrong})), TypeError, 'is not the id of a worker');
         refused(() => above.register(run, {workers: host}), TypeError, 'L3/0 is not below L4/0');
         refused(() => above.register(add, {workers: below[0]}), TypeError, 'L4/0/L3/0 is no SUB worker, and "throw_group" is for those');

@@ -104,6 +104,18 @@ function integerOf(where, value, isSwitch = false) {
     return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
+// The id of a worker that is named by itself, and is below; what is none as it is.
+function idBelow(where, above, worker) {
+    if (!(worker instanceof imports.gi.Pto.Worker))
+        return worker;
+    const below = above.get_children();
+    for (let i = 0; i < below.get_n_items(); i++) {
+        if (below.get_item(i) === worker)
+            return worker.get_id();
+    }
+    throw new TypeError(_('%s: %s is not below %s: name one that is', where, worker.dup_path(), above.dup_path()));
+}
+
 // Of an array the bytes of its elements; the same memory.
 function bytesOf(where, value) {
     if (value instanceof Uint8Array || value instanceof GLib.Bytes || value === null || value === undefined) // GJS tells nothing by its name

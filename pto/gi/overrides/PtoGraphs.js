@@ -5,6 +5,7 @@
 // To an orchestrator while it runs, or to a graph that is built first.
 const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
 const {Argument, Task, isPlain, operatorOf, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
+const {idBelow} = imports.overrides.PtoChecks;
 const {_, shown} = imports.overrides.PtoText;
 
 const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
@@ -95,7 +96,7 @@ function coreOf(kernel, core, i) {
 
 // To workers below: submit(handle, [x.read(), 2n], {worker: 0}), or as in C.
 function takeLevel(where, name, allowed, order) {
-    const original = where[name], isGroup = name.endsWith('_group');
+    const original = where[name], isGroup = name.endsWith('_group'), isLevel = name.startsWith('submit_next_level');
     where[name] = function (handle, ...given) {
         const isOne = given.length === 0 || given[0] === null || given[0] === undefined || Array.isArray(given[0]) ||
             given[0] instanceof imports.gi.Pto.TaskArgs;
@@ -104,7 +105,12 @@ function takeLevel(where, name, allowed, order) {
             return original.call(this, handle, isGroup ? members(name, args, []) : taskArgs(name, [args]), ...rest);
         }
         const options = takeOptions(name, given, allowed);
-        const {after = [], ...others} = options, {worker = null} = others;
+        const {after = [], ...others} = options;
+        if (isLevel && others.worker instanceof imports.gi.Pto.Worker)
+            others.worker = idBelow(name, this.get_worker(), others.worker);
+        if (isLevel && Array.isArray(others.workers))
+            others.workers = others.workers.map(one => idBelow(name, this.get_worker(), one));
+        const {worker = null} = others;
         if (worker !== null && !(Number.isInteger(worker) && Math.abs(worker) < 2 ** 31))
             throw new TypeError(_('%s: worker: %s is not the id of a worker, a whole number', name, shown(worker)));
         const args = isGroup ? members(name, given[0], after) : taskArgs(name, given, {after});
@@ -205,7 +211,7 @@ function takeGraphs(Pto) {
         takeTypes(graph, name);
     const {make_tensor_at} = orchestrator;
     orchestrator.make_tensor_at = function (worker, ...rest) {
-        return make_tensor_at.call(this, worker, ...typeAndShape(rest));
+        return make_tensor_at.call(this, idBelow('make_tensor_at', this.get_worker(), worker), ...typeAndShape(rest));
     };
     for (const where of [orchestrator, graph]) {
         where.tensor = where.make_tensor; // as in Python

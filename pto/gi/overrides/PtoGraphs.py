@@ -50,6 +50,17 @@ def _make(self, make, shape, dtype):
     return make(self, dtype_of(dtype), list(shape))
 
 
+def _id(orchestrator, worker):
+    """Of a worker below it, which may be named by its id or itself."""
+    if not isinstance(worker, Pto.Worker):
+        return worker
+    above = orchestrator.get_worker()
+    if worker not in list(above.get_children()):
+        raise ValueError(_("{worker} is not below {above}: workers= names some that are").format(
+            worker=worker.dup_path(), above=above.dup_path()))
+    return worker.get_id()
+
+
 def _index(tensor, index):
     if len(index) == 1 and isinstance(index[0], (list, tuple)):
         return index[0]
@@ -168,15 +179,17 @@ class Orchestrator(Pto.Orchestrator):
         return self.last_task
 
     def submit_next_level(self, handle: CallableHandle, args: _Arguments | None = None, config: CallConfig | None = None,
-                          worker: int = -1, after: _After = ()) -> None:
-        """A task that a worker below runs, a chip or a host: of that number, or any that is idle."""
+                          worker: int | Worker = -1, after: _After = ()) -> None:
+        """A task that a worker below runs, a chip or a host: that one, by its id or itself, or any that is idle."""
         _note_place(self)
-        Pto.Orchestrator.submit_next_level(self, _handle(handle, self), _arguments.terms(args, after), config, worker)
+        Pto.Orchestrator.submit_next_level(self, _handle(handle, self), _arguments.terms(args, after), config, _id(self, worker))
 
     def submit_next_level_group(self, handle: CallableHandle, args_list: Iterable[_Arguments], config: CallConfig | None = None,
-                                workers: Sequence[int] | None = None, after: _After = ()) -> None:
+                                workers: Sequence[int | Worker] | None = None, after: _After = ()) -> None:
         """One task that several workers below run at the same time, each with its own arguments."""
         _note_place(self)
+        if isinstance(workers, (list, tuple)):
+            workers = [_id(self, worker) for worker in workers]
         Pto.Orchestrator.submit_next_level_group(self, _handle(handle, self), _arguments.members(args_list, after), config, workers)
 
     def submit_sub(self, handle: CallableHandle | SubWorkerFunction, args: _Arguments | None = None, worker: int = -1, after: _After = ()) -> None:
@@ -240,8 +253,9 @@ class Orchestrator(Pto.Orchestrator):
 
     tensor = make_tensor
 
-    def make_tensor_at(self, worker: int, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:
-        """A tensor that stays at the worker with that id: only its tasks use it."""
+    def make_tensor_at(self, worker: int | Worker, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:
+        """A tensor that stays at that worker, by its id or itself: only its tasks use it."""
+        worker = _id(self, worker)
         return _make(self, lambda orch, *words: Pto.Orchestrator.make_tensor_at(orch, worker, *words), shape, dtype)
 
     def get_element(self, tensor: _ArrayLike, *index: int | Sequence[int]) -> float:

@@ -6,6 +6,7 @@
 const {Gio, GLib} = imports.gi;
 const {Copies, isArray} = imports.overrides.PtoArrays;
 const {Argument, Scalar, argsOf, isPlain, takeOptions, untagged} = imports.overrides.PtoArguments;
+const {idBelow} = imports.overrides.PtoChecks;
 const {_, shown} = imports.overrides.PtoText;
 
 // As it can pass through C: an error of JavaScript, or one of GLib.
@@ -220,18 +221,14 @@ function takeTargets(Pto) {
         const {workers} = takeOptions('Pto.Worker.register', rest, ['workers']);
         if (workers === undefined || workers === null)
             return register.call(this, callable, ...rest);
-        const below = this.get_children(), ids = [workers].flat().map(worker => {
+        const ids = [workers].flat().map(worker => {
             if (!(worker instanceof Pto.Worker))
                 return worker;
             if (callable instanceof Pto.Callable && callable.get_kind() === Pto.CallableKind.SUB) {
                 throw new TypeError(_('Pto.Worker.register: %s is no SUB worker, and "%s" is for those: workers names them by their numbers. ' +
                     'What is registered on %s itself is for the SUB workers below that', worker.dup_path(), callable.get_name(), worker.dup_path()));
             }
-            for (let i = 0; i < below.get_n_items(); i++) {
-                if (below.get_item(i) === worker)
-                    return worker.get_id();
-            }
-            throw new TypeError(_('Pto.Worker.register: %s is not below %s: workers names some that are', worker.dup_path(), this.dup_path()));
+            return idBelow('Pto.Worker.register', this, worker);
         });
         if (ids.length === 0)
             throw new TypeError(_('Pto.Worker.register: an empty list of workers would register it nowhere: leave workers out for all'));
