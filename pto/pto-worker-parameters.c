@@ -97,7 +97,8 @@ check_not_made (PtoWorker *worker, const char *name, GError **error)
   path = pto_worker_dup_path (worker);
   above = pto_worker_dup_path (worker->parent);
   g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               _ ("parameter %s of %s can be set only before %s, the worker above it, starts"),
+               _ ("parameter %s of %s can be set only before %s, the worker above it, starts: by "
+                  "start(), its first run or the first memory (alloc_buffer(), malloc())"),
                name, path, above);
   return FALSE;
 }
@@ -182,7 +183,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_BUSY,
           _ ("parameter %s can be set only before the worker starts: by start(), its first run or, of a "
-             "chip, the first device memory (alloc_buffer(), malloc())"),
+             "chip or a remote worker below it, the first device memory (alloc_buffer(), malloc())"),
           name);
       return FALSE;
     }

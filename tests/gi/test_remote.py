@@ -210,7 +210,8 @@ class Remote(unittest.TestCase):
             with self.assertRaises(GLib.Error) as raised:
                 worker.set_parameter(name, value)
             self.assertTrue(raised.exception.matches(Pto.Error.quark(), Pto.Error.BUSY), raised.exception.message)
-            self.assertEqual(raised.exception.message, f"parameter {name} of {path} can be set only before {above}, the worker above it, starts")
+            self.assertEqual(raised.exception.message, f"parameter {name} of {path} can be set only before {above}, the worker above it, starts: by "
+                             "start(), its first run or the first memory (alloc_buffer(), malloc())")
             self.assertEqual(worker.dup_parameter(name), before)
         with self.assertRaises(GLib.Error) as raised:
             near.add_worker(Pto.Worker(level=2))
