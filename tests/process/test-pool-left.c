@@ -350,7 +350,28 @@ test_fetched_later (void)
   bench_free (bench);
 }
 
-/* A group begins when all that any of its members needs is here. */
+/* A group begins when all that any of its members needs is here; a member that is where that was
+ * is none that has it. */
+static void
+test_group_there (void)
+{
+  static const uint32_t pair[] = { 0, 1 };
+  struct bench *bench = bench_with_one ();
+
+  use (bench, PTO_PARAM_INPUT, memory (bench, 0));
+  submit (bench, 2, 2, pair);
+  answer (bench, 0);
+  assert_fetched (bench, 0, memory (bench, 0));
+  g_assert_cmpuint (request_of (bench, 1), ==, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (access_of (bench, 0), ==, PTO_WIRE_READ);
+  g_assert_cmpuint (access_of (bench, 1), ==, PTO_WIRE_READ);
+  answer (bench, 0);
+  answer (bench, 1);
+  end_run (bench, 3, 0);
+  bench_free (bench);
+}
+
 static void
 test_group (void)
 {
@@ -398,6 +419,54 @@ test_overwrite (void)
   answer (bench, 3);
   answer (bench, 0);
   end_run (bench, 5, 0);
+  bench_free (bench);
+}
+
+/* Who updates it and has that come at once, has it here as well. */
+static void
+test_update_comes (void)
+{
+  struct bench *bench = bench_with_one ();
+
+  use (bench, PTO_PARAM_INOUT, memory (bench, 0));
+  bench->idempotent = true;
+  submit_to (bench, 2, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (access_of (bench, 0), ==, PTO_WIRE_READ | PTO_WIRE_WRITE | PTO_WIRE_KEPT);
+  answer (bench, 0);
+  use (bench, PTO_PARAM_INPUT, memory (bench, 0));
+  submit_to (bench, 3, 1);
+  g_assert_cmpuint (access_of (bench, 1), ==, PTO_WIRE_READ);
+  g_assert_cmpuint (request_of (bench, 0), ==, 0);
+  answer (bench, 1);
+  end_run (bench, 4, 0);
+  bench_free (bench);
+}
+
+/* Who waits for something goes with nobody; others go on. */
+static void
+test_alone (void)
+{
+  struct bench *bench = bench_with_one ();
+
+  bench->n_tensors = 0;
+  submit_to (bench, 2, 1);
+  answer_tasks (bench, 1, 0, 1000);
+  submit_to (bench, 3, 1);
+  submit_to (bench, 4, 1);
+  use (bench, PTO_PARAM_INPUT, memory (bench, 0));
+  submit_to (bench, 5, 1);
+  g_assert_cmpuint (task_of (bench, 1), ==, 3);
+  answer_tasks (bench, 1, 0, 1000);
+  g_assert_cmpuint (request_of (bench, 1), ==, PTO_REQUEST_TASK);
+  g_assert_cmpuint (task_of (bench, 1), ==, 4);
+  answer_tasks (bench, 1, 0, 1000);
+  g_assert_cmpuint (request_of (bench, 1), ==, 0);
+  answer (bench, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (task_of (bench, 1), ==, 5);
+  answer (bench, 1);
+  end_run (bench, 6, 0);
   bench_free (bench);
 }
 
@@ -599,6 +668,9 @@ add_tests (void)
   g_test_add_func ("/pto/pool-left/not-left", test_not_left);
   g_test_add_func ("/pto/pool-left/fetched-later", test_fetched_later);
   g_test_add_func ("/pto/pool-left/group", test_group);
+  g_test_add_func ("/pto/pool-left/group-there", test_group_there);
+  g_test_add_func ("/pto/pool-left/alone", test_alone);
+  g_test_add_func ("/pto/pool-left/update-comes", test_update_comes);
   g_test_add_func ("/pto/pool-left/overwrite", test_overwrite);
   g_test_add_func ("/pto/pool-left/update-again", test_update_again);
   g_test_add_func ("/pto/pool-left/update-lost", test_update_lost);
