@@ -306,7 +306,7 @@ class Listening(unittest.TestCase):
         self.addCleanup(process.terminate)
         process.stdout.readline()
         for address in f"unix:{path}", "local:":
-            with self.assertRaisesRegex(GLib.Error, '"remote_steps:which" can not be imported: pto-remote on .* was begun without an interpreter \\(--python, '):
+            with self.assertRaisesRegex(GLib.Error, '"remote_steps:which" can not be imported: pto-remote on .* was begun without an interpreter \\(--python and --root, the options python and roots\\)'):
                 self.run_one(address)
 
     def test_serialized(self):
