@@ -200,6 +200,10 @@ const tests = {
             [() => Pto.int(2.5), TypeError, 'Pto.int: 2.5 is not an integer'],
             [() => Pto.int(2 ** 53), TypeError, 'give a BigInt'],
             [() => Pto.int('2'), TypeError, '"2" is not an integer'],
+            // Of what is long a message has the begin.
+            [() => Pto.int('x'.repeat(5000)), TypeError, `: "${'x'.repeat(80)}"... is not an integer`],
+            [() => Pto.int(new Uint8Array(5000)), TypeError, `: [${'0, '.repeat(12)}...] is not an integer`],
+            [() => Pto.int(Array(5000).fill(1n)), TypeError, `: [${'1n, '.repeat(12)}...] is not an integer`],
             [() => Pto.int(2n ** 63n), RangeError, 'does not fit in 64 bits with a sign'],
             [() => Pto.uint(-1), RangeError, 'does not fit in 64 bits without a sign'],
             [() => Pto.double(2n), TypeError, '2n is not a Number'],

@@ -841,6 +841,11 @@ class Functions(unittest.TestCase):
                          lambda: Pto.Worker.new_host(level=3, n_devices=wrong, n_sub_workers=0, platform=None)):
                 with self.assertRaisesRegex(TypeError, f"{wrong!r} is not an integer".replace("(", r"\(").replace(")", r"\)")):
                     call()
+        # Of what is long a message has the begin.
+        for wrong, part in ((bytes(5000), r"b'(\\x00){80}'\.\.\."), ("x" * 5000, "'x{80}'\\.\\.\\."),
+                            (list(range(5000)), r"\[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.\]")):
+            with self.assertRaisesRegex(TypeError, f": {part} is not an integer$"):
+                Pto.Buffer.new(wrong)
         for call in (lambda: args.set_condition(x, "12"), lambda: x.reshape(2), lambda: Pto.Worker(level=3, device_ids="12")):
             with self.assertRaisesRegex(TypeError, "is not a list of integers"):
                 call()

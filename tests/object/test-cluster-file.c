@@ -194,7 +194,7 @@ test_add (void)
   g_clear_error (&error);
   pto_worker_close (closed);
   g_assert_false (pto_worker_add_cluster (closed, file, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_assert_cmpuint (pto_worker_get_n_workers (closed), ==, 0);
   remove_dir (dir);
 }

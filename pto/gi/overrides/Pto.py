@@ -40,7 +40,7 @@ from . import PtoSerialized as _serialized  # noqa: E402
 from . import PtoTensors as _tensors  # noqa: E402
 from . import PtoTraces as _traces  # noqa: E402
 from .PtoInterrupts import interruptible as _interruptible  # noqa: E402
-from .PtoText import N_, _  # noqa: E402
+from .PtoText import N_, _, shown  # noqa: E402
 
 __all__ = []
 
@@ -211,7 +211,7 @@ class Worker(Pto.Worker):
             elif property_ is not None and property_.value_type.is_a(GObject.TYPE_ENUM):
                 properties[name] = _checks.choice(property_.enum_class, value, name)
             elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
-                raise TypeError(_("{where}: {value} is neither True nor False").format(where=name, value=repr(value)))
+                raise TypeError(_("{where}: {value} is neither True nor False").format(where=name, value=shown(value)))
         super().__init__(**properties)
 
     @property
@@ -373,7 +373,7 @@ class Worker(Pto.Worker):
         if not isinstance(value, str) and (name == "schedule" or not isinstance(value, numbers.Number)):
             refusal = (_("the parameter {name}: {value} is no text") if name == "schedule" else
                        _("the parameter {name}: {value} is no number, switch or text"))
-            raise TypeError(refusal.format(name=name, value=repr(value)))
+            raise TypeError(refusal.format(name=name, value=shown(value)))
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
     def _plan(self, what, rest, config, cancellable, state, is_capture=False):
@@ -392,7 +392,7 @@ class Worker(Pto.Worker):
         if isinstance(what, (Pto.CallableHandle, Pto.Graph)):
             return None, args, config, cancellable
         if not callable(what):
-            raise TypeError(_("{what} can not be run: a function can, the handle of what is registered, or a graph").format(what=repr(what)))
+            raise TypeError(_("{what} can not be run: a function can, the handle of what is registered, or a graph").format(what=shown(what)))
         return (_functions.as_callback(what, lambda given: (given[0], *data) if data else given[:3], state, bool(data)),
                 args, config, cancellable)
 
@@ -473,7 +473,7 @@ class Worker(Pto.Worker):
         one answers that was started with PTO_ANSWER=1, or has called Pto.answer_start()."""
         names = {Pto.AnswerFormat(i).value_nick: Pto.AnswerFormat(i) for i in Pto.AnswerFormat.__enum_values__}
         if isinstance(format, str) and format not in names:
-            raise ValueError(_("{what} is none of {names}").format(what=repr(format), names=", ".join(names)))
+            raise ValueError(_("{what} is none of {names}").format(what=shown(format), names=", ".join(names)))
         return Pto.Worker.ask_process(_checks.integer(process, "process"), names.get(format, format), cancellable)
 
     @property
@@ -494,7 +494,7 @@ class Worker(Pto.Worker):
         """with worker.show_progress(): runs show a line with how far they are, on the standard error or in a notebook, or in that
         file, looked at every so many seconds. What has not been submitted yet is not known, and not counted. Starts the worker."""
         if not interval > 0:
-            raise ValueError(_("interval={interval}: seconds are wanted, more than 0").format(interval=repr(interval)))
+            raise ValueError(_("interval={interval}: seconds are wanted, more than 0").format(interval=shown(interval)))
         if self.get_state() == Pto.WorkerState.NEW:
             self.start()  # processes are best forked before there is a thread more
         return _progress.shown(self, file, interval)

@@ -15,7 +15,7 @@ import operator
 from ..module import get_introspection_module
 from . import PtoChecks as _checks
 from .PtoTensors import Tensor, operator_of, value_of
-from .PtoText import N_, _
+from .PtoText import N_, _, shown
 
 Pto = get_introspection_module("Pto")
 
@@ -62,7 +62,7 @@ class TaskArgs(Pto.TaskArgs):
             Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, value_of(0 if initial is ... else initial))
         elif initial is not ...:
             raise TypeError(_("a copy that is reduced by {operator} begins with what changes nothing: {initial}, which says "
-                              "something else, is for a kernel").format(operator=operator_of(how).value_nick, initial=repr(initial)))
+                              "something else, is for a kernel").format(operator=operator_of(how).value_nick, initial=shown(initial)))
         else:
             Pto.TaskArgs.add_reduction(self, Tensor.of(tensor), operator_of(how))
 
@@ -166,7 +166,7 @@ def tasks_of(after):
     for task in tasks:
         if not hasattr(task, "__index__") or isinstance(task, bool) or operator.index(task) < 0:
             raise TypeError(_("after: {task} is not an integer that submit() gives: one is wanted, a list of them, or []").format(
-                task=repr(task)))
+                task=shown(task)))
     return tasks
 
 
@@ -191,8 +191,8 @@ def kernel_of(what, where):
     if not isinstance(what, Pto.Callable):
         if hasattr(what, "kernel_for"):
             raise TypeError(_("{where}: {what} stands for a kernel in submit() and add_task(): its .kernel is one").format(
-                where=where, what=repr(what)))
-        raise TypeError(_("{where}: {what} is no kernel: Pto.Callable.kernel(path) makes one").format(where=where, what=repr(what)))
+                where=where, what=shown(what)))
+        raise TypeError(_("{where}: {what} is no kernel: Pto.Callable.kernel(path) makes one").format(where=where, what=shown(what)))
     return what
 
 
@@ -207,7 +207,7 @@ def several(kernel, what, after, when=None, block_dim=None, sync_start=False, cl
         return args
     if not isinstance(sync_start, bool):
         raise TypeError(_("kernel \"{kernel}\": sync_start is {value}: True or False is wanted; block_dim says how many blocks "
-                          "there are").format(kernel=getattr(kernel, "name", kernel), value=repr(sync_start)))
+                          "there are").format(kernel=getattr(kernel, "name", kernel), value=shown(sync_start)))
     if isinstance(what, Pto.TaskArgs):
         raise TypeError(_("a TaskArgs says itself what its task is: set_block_dim(), set_sync_start(), set_cluster()"))
     args = TaskArgs() if args is None else args
@@ -216,7 +216,7 @@ def several(kernel, what, after, when=None, block_dim=None, sync_start=False, cl
             if value is not None:
                 getattr(args, "set_" + name)(value)
         except (TypeError, OverflowError):
-            raise TypeError(_(refusal).format(kernel=getattr(kernel, "name", kernel), value=repr(value), most=Pto.MAX_BLOCKS)) from None
+            raise TypeError(_(refusal).format(kernel=getattr(kernel, "name", kernel), value=shown(value), most=Pto.MAX_BLOCKS)) from None
     args.set_sync_start(sync_start)
     return args
 
@@ -242,7 +242,7 @@ def cores_of(kernels, cores):
             type_ = kernels[i].get_core_type().value_nick.upper() if i < len(kernels) else ""
             if not core.startswith(type_) or not core[3:].isdecimal():
                 raise ValueError(_("submit_group: cores: member {i} is for {core}: a core of its kernel's type is wanted, {type}0 or a "
-                                   "number").format(i=i, core=repr(core), type=type_))
+                                   "number").format(i=i, core=shown(core), type=type_))
             core = int(core[3:])
         numbers.append(-1 if core is None else _checks.integer(core, "submit_group: cores"))
     return numbers

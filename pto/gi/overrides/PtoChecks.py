@@ -14,7 +14,7 @@ from gi.repository import GLib, GObject
 from ..module import get_introspection_module
 from .PtoErrors import with_classes
 from .PtoInterrupts import interruptible_use
-from .PtoText import _
+from .PtoText import _, shown
 
 Pto = get_introspection_module("Pto")
 
@@ -22,7 +22,7 @@ Pto = get_introspection_module("Pto")
 def integer(value, where, least=None, most=None, switch=False):
     """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
     if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
-        raise TypeError(_("{where}: {value} is not an integer").format(where=where, value=repr(value)))
+        raise TypeError(_("{where}: {value} is not an integer").format(where=where, value=shown(value)))
     value = operator.index(value)
     if most is not None and not least <= value <= most:
         raise OverflowError(_("{where}: {value} is not one of {least} to {most}").format(where=where, value=value, least=least, most=most))
@@ -31,7 +31,7 @@ def integer(value, where, least=None, most=None, switch=False):
 
 def integers(values, where, *range_):
     if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
-        raise TypeError(_("{where}: {value} is not a list of integers").format(where=where, value=repr(values)))
+        raise TypeError(_("{where}: {value} is not a list of integers").format(where=where, value=shown(values)))
     return [integer(value, where, *range_) for value in values]
 
 
@@ -42,13 +42,13 @@ def member(type_, value, where):
     if not isinstance(value, type_):
         members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
         raise TypeError(_("{where}: {value} is none of Pto.{type}: {members}").format(
-            where=where, value=repr(value), type=type_.__name__, members=members))
+            where=where, value=shown(value), type=type_.__name__, members=members))
     return value
 
 
 def switch(value, where):
     if not isinstance(value, bool):
-        raise TypeError(_("{where}: {value} is neither True nor False").format(where=where, value=repr(value)))
+        raise TypeError(_("{where}: {value} is neither True nor False").format(where=where, value=shown(value)))
     return value
 
 
@@ -58,33 +58,33 @@ def choice(type_, value, where):
     if isinstance(value, str) and value.replace("_", "-") in nicks:
         return nicks[value.replace("_", "-")]
     if isinstance(value, str):
-        raise TypeError(_("{where}: {value} is none of {names}").format(where=where, value=repr(value), names=", ".join(nicks)))
+        raise TypeError(_("{where}: {value} is none of {names}").format(where=where, value=shown(value), names=", ".join(nicks)))
     return member(type_, value, where)
 
 
 def path(value, where):
     """Whatever Python takes for one."""
     if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(_("{where}: {value} is not a path").format(where=where, value=repr(value)))
+        raise TypeError(_("{where}: {value} is not a path").format(where=where, value=shown(value)))
     return os.fspath(value)
 
 
 def text(value, where):
     if not isinstance(value, str):
-        raise TypeError(_("{where}: {value} is not a text").format(where=where, value=repr(value)))
+        raise TypeError(_("{where}: {value} is not a text").format(where=where, value=shown(value)))
     return value
 
 
 def texts(values, where):
     """PyGObject takes a text for a list of its letters, and None for the end of a list."""
     if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
-        raise TypeError(_("{where}: {value} is not a list of texts").format(where=where, value=repr(values)))
+        raise TypeError(_("{where}: {value} is not a list of texts").format(where=where, value=shown(values)))
     return [text(value, where) for value in values]
 
 
 def paths(values, where):
     if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
-        raise TypeError(_("{where}: {value} is not a list of paths").format(where=where, value=repr(values)))
+        raise TypeError(_("{where}: {value} is not a list of paths").format(where=where, value=shown(values)))
     return [path(value, where) for value in values]
 
 
@@ -107,8 +107,8 @@ def _as_bytes(value, where):
     except TypeError:
         if isinstance(value, str) and len(value) < 40:
             raise TypeError(_("{where}: {value} is not bytes: {encoded} is").format(
-                where=where, value=repr(value), encoded=repr(value.encode()))) from None
-        raise TypeError(_("{where}: {value} is not bytes").format(where=where, value=repr(value))) from None
+                where=where, value=shown(value), encoded=shown(value.encode()))) from None
+        raise TypeError(_("{where}: {value} is not bytes").format(where=where, value=shown(value))) from None
     return GLib.Bytes.new(value if type(value) is bytes else view.tobytes())
 
 
@@ -190,7 +190,7 @@ def _checked_arguments(function, is_named=True):
 
 def _instance(type_, value, where):
     if not isinstance(value, type_):
-        raise TypeError(_("{where}: {value} is no Pto.{type}").format(where=where, value=repr(value), type=type_.__name__))
+        raise TypeError(_("{where}: {value} is no Pto.{type}").format(where=where, value=shown(value), type=type_.__name__))
     return value
 
 

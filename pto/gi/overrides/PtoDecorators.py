@@ -15,7 +15,7 @@ import weakref
 from ..module import get_introspection_module
 from . import PtoArguments as _arguments
 from .PtoFunctions import Callable
-from .PtoText import _
+from .PtoText import _, shown
 
 Pto = get_introspection_module("Pto")
 _SUBMITS = "after", "when", "block_dim", "sync_start", "cluster", "priority"  # what a submit is told by name
@@ -38,7 +38,7 @@ class KernelFunction:
         """Submits a task, or adds one to a graph: after=, when=, block_dim= and so on are those of submit()."""
         if not isinstance(orch, (Pto.Orchestrator, Pto.Graph)):
             raise TypeError(_("{name}: {orch} is no orchestrator: in an orchestration function {name}(orch, ...) submits a task").format(
-                name=self.__name__, orch=repr(orch)))
+                name=self.__name__, orch=shown(orch)))
         submits = {name: named.pop(name) for name in _SUBMITS if name in named}
         submit = orch.submit if isinstance(orch, Pto.Orchestrator) else orch.add_task
         return submit(self.kernel_for(orch), self.arguments(*args, **named), **submits)
@@ -48,7 +48,7 @@ class KernelFunction:
         given = self.__wrapped__(*map(_arguments.given, args), **{name: _arguments.given(value) for name, value in named.items()})
         if not isinstance(given, (tuple, list)) or (len(given) == 2 and isinstance(given[1], Pto.Direction)):
             raise TypeError(_("{name}: the function of a kernel gives the arguments of its task, in their order, such as "
-                              "[x.read(), y.write(), 2]: it has given {given}").format(name=self.__name__, given=repr(given)))
+                              "[x.read(), y.write(), 2]: it has given {given}").format(name=self.__name__, given=shown(given)))
         return list(given)
 
     @property
@@ -128,7 +128,7 @@ def sub(function: _Function | None = None, *, idempotent: bool = False) -> SubWo
     if function is None:
         return lambda function: sub(function, idempotent=idempotent)
     if not callable(function):
-        raise TypeError(_("{what} is no function: @Pto.sub stands before one").format(what=repr(function)))
+        raise TypeError(_("{what} is no function: @Pto.sub stands before one").format(what=shown(function)))
     return SubWorkerFunction(function, idempotent)
 
 

@@ -18,7 +18,7 @@ from . import PtoArguments as _arguments
 from . import PtoChecks as _checks
 from . import PtoFunctions as _functions
 from .PtoTensors import Tensor, dtype_of, operator_of, value_of
-from .PtoText import _
+from .PtoText import _, shown
 
 Pto = get_introspection_module("Pto")
 _NOT_PROGRAMS = (os.path.dirname(__file__) + os.sep, contextlib.__file__)  # of whose lines nobody is told
@@ -30,7 +30,7 @@ def _handle(what, orchestrator):
     if hasattr(what, "handle_for"):
         return what.handle_for(orchestrator.get_worker())
     raise TypeError(_("{what} is not registered: worker.register() it first, and submit the handle which that returns").format(
-        what=repr(what)))
+        what=shown(what)))
 
 
 def _kernel_and_args(self, kernel, args, where):
@@ -69,7 +69,7 @@ def _index(tensor, index):
 
 def _tensors(where, tensors):
     if isinstance(tensors, (str, bytes, Pto.Tensor)) or not isinstance(tensors, collections.abc.Iterable):
-        raise TypeError(_("{where}: {what} is not a list of tensors: give one for each worker").format(where=where, what=repr(tensors)))
+        raise TypeError(_("{where}: {what} is not a list of tensors: give one for each worker").format(where=where, what=shown(tensors)))
     return [Tensor.of(tensor) for tensor in tensors]
 
 
@@ -158,7 +158,7 @@ class Orchestrator(Pto.Orchestrator):
         if self._needs_place:
             _note_place(self)
         if isinstance(kernels, (str, Pto.Callable)) or not isinstance(kernels, collections.abc.Iterable):
-            raise TypeError(_("submit_group: kernels: {what} is not a list of kernels").format(what=repr(kernels)))
+            raise TypeError(_("submit_group: kernels: {what} is not a list of kernels").format(what=shown(kernels)))
         kernels = [_arguments.kernel_of(kernel, f"submit_group: kernel {i}") for i, kernel in enumerate(kernels)]
         if args_list is None and cores is None:
             call = functools.partial(Pto.Orchestrator.submit_group, self, kernels, _arguments.terms(_arguments.only(args), after))

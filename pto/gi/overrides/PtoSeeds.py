@@ -11,7 +11,7 @@ import types
 from . import Pto
 from .PtoSeedsRemote import (CHIP_CALLABLE, DEVICES as _DEVICES, LIBRARY_SYMBOL, PYTHON_IMPORT, PYTHON_SERIALIZED,  # noqa: F401, for programs
                              RemoteBufferHandle, RemoteCallable, RemoteTaskArgs, RemoteTensorRef, RemoteWorkerSpec, RUNTIME, Worker)
-from .PtoText import _
+from .PtoText import _, shown
 
 TaskArgs, CallConfig = Pto.TaskArgs, Pto.CallConfig
 ContinuousTensor, ChipStorageTaskArgs = Pto.Tensor, Pto.TaskArgs
@@ -29,7 +29,7 @@ RUNTIMES = (RUNTIME, HOST_GRAPH, "aicpu_build_graph")
 
 def _device(device_id):
     if isinstance(device_id, bool) or not isinstance(device_id, int):
-        raise TypeError(_("device_id={device} is no integer").format(device=repr(device_id)))
+        raise TypeError(_("device_id={device} is no integer").format(device=shown(device_id)))
     if not 0 <= device_id < _DEVICES:
         raise ValueError(_("device_id={device}: there are 0 to {most}").format(device=device_id, most=_DEVICES - 1))
     return device_id
@@ -43,7 +43,7 @@ def _platform(platform):
 
 def _path(what, path):
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(_("{what}={value}: a name or a path is wanted").format(what=what, value=repr(path)))
+        raise TypeError(_("{what}={value}: a name or a path is wanted").format(what=what, value=shown(path)))
     return os.fspath(path)
 
 
@@ -63,7 +63,7 @@ class RuntimeBuilder:
         """What ChipWorker.init() and the seeds' other programs take as bins."""
         if runtime_name not in RUNTIMES:
             raise ValueError(_("there is no runtime {name}: {names} are").format(
-                name=repr(runtime_name), names=", ".join(map(repr, RUNTIMES))))
+                name=shown(runtime_name), names=", ".join(map(repr, RUNTIMES))))
         return types.SimpleNamespace(platform=self.platform, runtime=runtime_name, host="libpto-seeds-1.so.0",
                                      aicpu=runtime_name.encode(), aicore=self.platform.encode())
 
@@ -104,7 +104,7 @@ class ChipWorker:
         _device(device_id)
         if bins is not None:
             if any(not isinstance(getattr(bins, name, None), str) for name in ("platform", "runtime")):
-                raise TypeError(_("bins={bins}: what RuntimeBuilder(platform).get_binaries() gives is wanted").format(bins=repr(bins)))
+                raise TypeError(_("bins={bins}: what RuntimeBuilder(platform).get_binaries() gives is wanted").format(bins=shown(bins)))
         if self.ended:
             ChipWorker.__init__(self)
         if bins is not None:

@@ -12,7 +12,7 @@ from . import PtoChecks as _checks
 from . import PtoFunctions as _functions
 from . import PtoSerialized as _serialized
 from .PtoTensors import dtype_of
-from .PtoText import _
+from .PtoText import _, shown
 
 _library = Pto.Pto
 _INPUT, _REMOTE_CALLABLES = _library.Direction.INPUT, ("PYTHON_IMPORT", "CHIP_CALLABLE", "PYTHON_SERIALIZED", "LIBRARY_SYMBOL")
@@ -26,20 +26,20 @@ def RemoteCallable(target, kind=PYTHON_IMPORT, worker_type=Pto.NEXT_LEVEL):
     from; CHIP_CALLABLE: a chip's orchestration or its directory, which is sent, for their chips; PYTHON_SERIALIZED: a function, as
     bytes, if both ends take these; LIBRARY_SYMBOL: "library:symbol", a library that is sent. worker_type: SUB: it is for SUB workers."""
     if kind not in _REMOTE_CALLABLES:
-        raise ValueError(_("RemoteCallable: there is no kind {kind}: {kinds} are").format(kind=repr(kind), kinds=", ".join(_REMOTE_CALLABLES)))
+        raise ValueError(_("RemoteCallable: there is no kind {kind}: {kinds} are").format(kind=shown(kind), kinds=", ".join(_REMOTE_CALLABLES)))
     if worker_type not in (Pto.NEXT_LEVEL, Pto.SUB):
-        raise ValueError(_("RemoteCallable: worker_type={value}: NEXT_LEVEL or SUB is wanted").format(value=repr(worker_type)))
+        raise ValueError(_("RemoteCallable: worker_type={value}: NEXT_LEVEL or SUB is wanted").format(value=shown(worker_type)))
     if kind == CHIP_CALLABLE:
         return target if isinstance(target, Pto.ChipOrchestration) else Pto.Callable.chip(target)
     runs_as = _library.CallableKind.SUB if worker_type == Pto.SUB else _library.CallableKind.ORCHESTRATION
     if kind == PYTHON_SERIALIZED:
         if not isinstance(target, types.FunctionType):
-            raise TypeError(_("RemoteCallable: {target} is no function of Python, which alone is sent as bytes").format(target=repr(target)))
+            raise TypeError(_("RemoteCallable: {target} is no function of Python, which alone is sent as bytes").format(target=shown(target)))
         made = Pto.Callable.function(target, runs_as)
         _serialized.give_path(made, target, lambda found: None if found is target else _functions.import_path(found))
         return made
     if not isinstance(target, str):
-        raise TypeError(_("RemoteCallable: {target} is no text: \"module:qualname\" is wanted").format(target=repr(target)))
+        raise TypeError(_("RemoteCallable: {target} is no text: \"module:qualname\" is wanted").format(target=shown(target)))
     of = _library.ImportedFunction.new if kind == PYTHON_IMPORT else _library.ImportedFunction.new_for_symbol
     return of(runs_as, target)
 
@@ -50,10 +50,10 @@ class RemoteWorkerSpec:
 
     def __init__(self, endpoint, platform=None, runtime=RUNTIME, device_ids=(), num_sub_workers=0, worker_id=None, **options):
         if not isinstance(endpoint, str):
-            raise TypeError(_("RemoteWorkerSpec: endpoint={value}: an address is wanted, as \"ssh://host\"").format(value=repr(endpoint)))
+            raise TypeError(_("RemoteWorkerSpec: endpoint={value}: an address is wanted, as \"ssh://host\"").format(value=shown(endpoint)))
         if runtime != RUNTIME:
             raise ValueError(_("RemoteWorkerSpec: runtime={value}: chips of a remote worker run {runtime}").format(
-                value=repr(runtime), runtime=RUNTIME))
+                value=shown(runtime), runtime=RUNTIME))
         ids = _checks.integers(device_ids, "RemoteWorkerSpec: device_ids", 0, DEVICES - 1)
         if len(set(ids)) < len(ids):
             raise ValueError(_("RemoteWorkerSpec: device_ids={ids}: one of them is there twice").format(ids=ids))
@@ -88,7 +88,7 @@ class RemoteTensorRef:
 
     def __init__(self, handle, offset=0, shape=None, dtype="f4"):
         if not isinstance(handle, RemoteBufferHandle):
-            raise TypeError(_("{handle} is no RemoteBufferHandle: Worker.remote_malloc() gives one").format(handle=repr(handle)))
+            raise TypeError(_("{handle} is no RemoteBufferHandle: Worker.remote_malloc() gives one").format(handle=shown(handle)))
         if shape is None:
             raise TypeError(_("RemoteTensorRef: it has no shape: RemoteTensorRef(handle, shape=(1024,), dtype=\"f4\")"))
         self.handle, self.dtype = handle, dtype_of(dtype)
@@ -190,11 +190,11 @@ class Worker(Pto.Worker):
 
     def _buffer(self, handle):
         if not isinstance(handle, RemoteBufferHandle):
-            raise TypeError(_("{handle} is no RemoteBufferHandle: Worker.remote_malloc() gives one").format(handle=repr(handle)))
+            raise TypeError(_("{handle} is no RemoteBufferHandle: Worker.remote_malloc() gives one").format(handle=shown(handle)))
         buffer = handle.buffer
         if buffer.get_worker() != self.get_child(handle.worker_id):
             raise ValueError(_("{handle} is not of {path}, but of {other}").format(
-                handle=repr(handle), path=self.dup_path(), other=buffer.get_worker().dup_path()))
+                handle=shown(handle), path=self.dup_path(), other=buffer.get_worker().dup_path()))
         return buffer
 
     def remote_free(self, handle):

@@ -14,7 +14,7 @@ from gi.repository import GObject
 
 from ..module import get_introspection_module
 from . import PtoDlpack as _dlpack
-from .PtoText import _
+from .PtoText import _, shown
 
 Pto = get_introspection_module("Pto")
 
@@ -34,7 +34,7 @@ def dtype_of(what):
         dtype = numpy.dtype(what if what is not None else "none")
     except TypeError:
         raise TypeError(_("dtype: {what} is no type of elements: one of Pto.Dtype or of NumPy, or a name, is wanted").format(
-            what=repr(what))) from None
+            what=shown(what))) from None
     found = getattr(Pto.Dtype, dtype.name.upper(), None)
     if not isinstance(found, Pto.Dtype) or not dtype.isnative:
         raise TypeError(_("there is no tensor of {what}: float64, float32, float16, bool or an integer type wanted").format(what=what))
@@ -204,7 +204,7 @@ class Tensor(Pto.Tensor):
         if hasattr(what, "__dlpack__") and not hasattr(what, "__array_interface__"):
             return Tensor.from_dlpack(what)
         if what is None or isinstance(what, (numbers.Number, str, Pto.Callable)):
-            raise TypeError(_("{what} is no tensor: a tensor, an array or a list of numbers is wanted").format(what=repr(what)))
+            raise TypeError(_("{what} is no tensor: a tensor, an array or a list of numbers is wanted").format(what=shown(what)))
         array, writable = _array(what)
         if array.ndim > Pto.TENSOR_MAX_DIMS:
             raise ValueError(_("an array of {n} dimensions is no tensor, which has at most {most}: numpy.reshape() makes fewer of "
@@ -268,7 +268,7 @@ def _slices(index, shape):
             yield at % n, 1, 1, False
         else:
             raise TypeError(_("dimension {i}: {item} is neither a number nor a slice, as parts of a tensor are said").format(
-                i=i, item=repr(item)))
+                i=i, item=shown(item)))
 
 
 def _part(tensor, index):
@@ -296,7 +296,7 @@ def operator_of(how):
     names = ("sum", "prod", "min", "max")
     if how not in names:
         raise ValueError(_("{how} is nothing that tensors are reduced by: \"sum\", \"prod\", \"min\", \"max\", or a kernel").format(
-            how=repr(how)))
+            how=shown(how)))
     return Pto.Reduction(names.index(how))
 
 

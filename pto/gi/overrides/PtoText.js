@@ -12,13 +12,16 @@ function N_(text) {
 }
 
 // A value as a program writes it, so that one of the wrong type is seen to be one: "2", 2n.
+// Of what is long a message has the begin.
 function shown(value) {
     if (typeof value === 'string')
-        return JSON.stringify(value);
+        return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}...` : JSON.stringify(value);
     if (typeof value === 'bigint')
         return `${value}n`;
-    if (Array.isArray(value))
-        return `[${value.map(shown).join(', ')}]`;
+    if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+        const first = Array.from(value.slice(0, 12), shown);
+        return `[${[...first, ...value.length > 12 ? ['...'] : []].join(', ')}]`;
+    }
     return typeof value === 'object' && value !== null && typeof value.toString !== 'function' ? '{}' : String(value);
 }
 

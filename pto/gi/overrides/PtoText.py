@@ -4,9 +4,25 @@
 #
 # As those of the library do, from its catalogue, where an error is made and nowhere else. What a text is about is put in behind the
 # look-up, by format(): no catalogue has what an f-string makes.
+import reprlib
+
 from ..module import get_introspection_module
 
 Pto = get_introspection_module("Pto")
+
+# A message names what was given: of what is long its begin does that.
+_short = reprlib.Repr()
+_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = _short.maxfrozenset = _short.maxdeque = _short.maxarray = 12
+_short.maxlong = 60
+_short.maxother = 300
+_LONGEST = 80
+
+
+def shown(value):
+    """What a value is called in a message."""
+    if isinstance(value, (str, bytes, bytearray)) and len(value) > _LONGEST:
+        return f"{value[:_LONGEST]!r}..."
+    return repr(value) if isinstance(value, str) else _short.repr(value)
 
 
 def N_(text):

@@ -11,7 +11,7 @@ from ..module import get_introspection_module
 
 Pto = get_introspection_module("Pto")
 from . import PtoChecks as _checks  # noqa: E402, it asks for types
-from .PtoText import N_, _  # noqa: E402
+from .PtoText import N_, _, shown  # noqa: E402
 
 _NO_TOPIC = N_("{what} is nothing that a trace is asked: {names}")
 _NO_CLOCK = N_("{what} is no clock: {names}")
@@ -23,7 +23,7 @@ def _named(enum, what, refusal):
         return what
     names = {enum(i).value_nick: enum(i) for i in enum.__enum_values__}
     if what not in names:
-        raise ValueError(_(refusal).format(what=repr(what), names=", ".join(names)))
+        raise ValueError(_(refusal).format(what=shown(what), names=", ".join(names)))
     return names[what]
 
 
@@ -39,8 +39,8 @@ def _settings(given):
         return None
     if isinstance(given, (str, bytes)) or not isinstance(given, collections.abc.Iterable):
         if isinstance(given, str):
-            raise TypeError(_("settings: {given} is no list of texts, such as [{given}]").format(given=repr(given)))
-        raise TypeError(_("settings: {given} is no list of texts").format(given=repr(given)))
+            raise TypeError(_("settings: {given} is no list of texts, such as [{given}]").format(given=shown(given)))
+        raise TypeError(_("settings: {given} is no list of texts").format(given=shown(given)))
     return list(given)
 
 
