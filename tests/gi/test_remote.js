@@ -72,6 +72,28 @@ const tests = {
         host.close();
     },
 
+    'a trace says what travelled, of a chain of updates what goes there and what comes back': () => {
+        if (PYTHON === '')
+            return;
+        const host = new Pto.Worker({level: 4}), x = Pto.Buffer.array([1 << 16], 'float32');
+        host.add_remote_worker('local:', {roots, python: PYTHON});
+        host.set_parameter('trace', '1');
+        const add = host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, 'remote_steps:add_in_place'));
+        host.run((orch, y) => {
+            for (let i = 0; i < 4; i++)
+                orch.submit_next_level(add, [y.update(), 1n], {worker: 0});
+        }, x);
+        equal([x[0], x[65535]].join(), '4,4', 'all of them have run');
+        const trace = host.trace, run = host.dup_statistics(), tasks = [...trace.list_tasks()];
+        const sums = of => [of.get_bytes_sent(), of.get_bytes_received(), of.get_bytes_saved()].join();
+        equal(sums(trace), sums(run), 'as the statistics have it');
+        equal(sums(trace.list_cores().get_item(0)), sums(trace), 'of its only worker');
+        equal(tasks.map(task => task.get_bytes_sent()).join(), `${1 << 18},0,0,0`, 'it is sent once');
+        equal(tasks[3].get_bytes_received(), 1 << 18, 'and is here in the end');
+        equal(trace.explain('0').includes('262144 bytes sent to L3/0 from '), true, 'in words');
+        host.close();
+    },
+
     'memory of a remote worker is read and written, and is not here': () => {
         const host = new Pto.Worker({level: 4}), remote = host.add_remote_worker('local:');
         const buffer = remote.alloc_buffer(8), tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.INT16, [4]);
