@@ -4,8 +4,8 @@
  *
  * usage: report-cases DIRECTORY [NAME...]
  * Writes reports and pictures of runs on paper: small, large (100 000 tasks), evil (names that are
- * markup elsewhere), tree (a level), blocks, given (all that can be recorded of two tasks), dropped
- * and empty; those that are named, or all.
+ * markup elsewhere), tree (a level), blocks, given (all that can be recorded of two tasks), moved
+ * (tensors that travel), dropped and empty; those that are named, or all.
  */
 #include "config.h"
 
@@ -267,6 +267,33 @@ save_given (const char *directory)
   save (trace, directory, "given");
 }
 
+/* A level whose worker shares no memory: what one task reads and writes travels, and what is for
+ * nobody comes back. Times are us from the first record on. */
+static void
+save_moved (const char *directory)
+{
+  static const char *const names[] = { "step" };
+  static const char *const rows[] = { "L3/0", NULL };
+  struct pto_trace_topology topology
+      = { .n_schedulers = 1, .n_cores = 1, .level = 4, .n_workers = 1, .run_ns = 100000 };
+  struct pto_trace_record submits[] = { { 0, 0, PTO_TRACE_SUBMIT, 0, 0 } };
+  struct pto_trace_record of_row[]
+      = { { 10000, 0, PTO_TRACE_TRANSFER, 0, 30000 },
+          { 3 << 20, 0, PTO_TRACE_BYTES, 0, 512 },
+          { 30000, 0, PTO_TRACE_RUN, 0, 50000 },
+          { 50000, 0, PTO_TRACE_TRANSFER, PTO_TRACE_TRANSFER_BACK, 60000 },
+          { 2048, 0, PTO_TRACE_BYTES, PTO_TRACE_TRANSFER_BACK, 0 },
+          { 80000, PTO_TASK_NONE, PTO_TRACE_TRANSFER, PTO_TRACE_TRANSFER_BACK, 100000 },
+          { 7, PTO_TASK_NONE, PTO_TRACE_BYTES, PTO_TRACE_TRANSFER_BACK, 0 } };
+  struct pto_trace_buffer buffers[]
+      = { { submits, G_N_ELEMENTS (submits) }, { NULL }, { of_row, G_N_ELEMENTS (of_row) } };
+  struct pto_trace records = { buffers, G_N_ELEMENTS (buffers) };
+  g_autoptr (PtoTrace) trace = pto_trace_new_from_run (&records, &topology, names, 1, "moved");
+
+  pto_trace_take_names (trace, g_strdup ("L4/0"), g_strdupv ((char **) rows));
+  save (trace, directory, "moved");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -290,6 +317,7 @@ main (int argc, char **argv)
   save_tree (argv[1]);
   save_blocks (argv[1]);
   save_given (argv[1]);
+  save_moved (argv[1]);
   save_short (argv[1]);
   save (empty, argv[1], "empty");
   return 0;

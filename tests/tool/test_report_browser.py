@@ -110,10 +110,46 @@ class BrowserTest(unittest.TestCase):
         kernel = report.data["tasks"]["kernel"][entry]
         return rgb(report.data["kernels"][kernel]["colour"])
 
+    # --- what travels ---
+
+    def test_moved(self):
+        """Half bars on the row of the worker, sent above and received below, where the pointer says what they are."""
+        self.open("moved")
+        bar = self.spot(0)
+        scale = (bar["x1"] - bar["x0"]) / 20
+
+        def place(us):
+            return bar["x0"] + (us - 30) * scale
+        upper, lower = bar["y"] - 4, bar["y"] + 4
+        sent, received = rgb("#3b6ea8"), rgb("#b86f00")
+        for us, colours in ((12, (sent, None)), (28, (sent, None)), (52, (None, received)), (58, (None, received)), (70, (None, None)),
+                            (90, (None, received))):
+            for y, colour in zip((upper, lower), colours):
+                found = self.pixel(place(us), y)
+                if colour is None:
+                    self.assertNotIn(found, (sent, received), us)
+                else:
+                    self.assertEqual(found, colour, us)
+        for us, y, said in ((20, upper, ["3.0\u2009MiB sent to L3/0", "in 20.00\u2009\u00b5s for step 0"]),
+                            (55, lower, ["2.0\u2009KiB received from L3/0", "in 10.00\u2009\u00b5s for step 0"]),
+                            (90, lower, ["7\u00a0bytes received from L3/0", "in 20.00\u2009\u00b5s"])):
+            self.browser.hover(self.stage[0] + place(us), self.stage[1] + y)
+            self.assertEqual(self.text("#tip").split("\n"), said)
+        for us, y in ((20, lower), (55, upper), (70, upper)):
+            self.browser.hover(self.stage[0] + place(us), self.stage[1] + y)
+            self.assertTrue(self.ask("document.getElementById ('tip').hidden"), us)
+        self.click_entry(0)
+        panel = self.text("#panel-task").split("\n")
+        at = panel.index("Tensors")
+        self.assertEqual([line.split("\t") for line in panel[at + 1:at + 4]],
+                         [["sent", "3.0\u2009MiB", "to where it ran"], ["received", "2.0\u2009KiB", "from there"],
+                          ["not sent again", "512\u00a0bytes", "was there already"]])
+        self.assertIn("tensors sent, received", self.text("#legend").replace("\n", ""))
+
     # --- the picture ---
 
     def test_every_page_opens(self):
-        for name in ("empty", "dropped", "blocks", "given", "tree", "small", "evil"):
+        for name in ("empty", "dropped", "blocks", "given", "moved", "tree", "small", "evil"):
             report = self.open(name)
             self.assertEqual(self.ask("report.n"), len(report.tasks))
             self.assertEqual(self.browser.errors(), [], name)
