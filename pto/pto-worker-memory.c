@@ -96,6 +96,13 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
   if (memory->what != PTO_MEMORY_FREE)
     call.cancellable = g_cancellable_get_current ();
 
+  if (self->remote != NULL && self->parent == NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED,
+                           _ ("the worker that this remote one was added to is gone: keep that as "
+                              "long as this one"));
+      return FALSE;
+    }
   /* What has workers below it has none of its own. */
   if (call.machine == NULL || call.machine->ops->use_memory == NULL
       || (keeper == self && call.machine->ops->submit != NULL))

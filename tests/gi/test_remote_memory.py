@@ -794,6 +794,10 @@ class Memory(unittest.TestCase):
             self.fails(Pto.Error.CLOSED, call, "closed")
         self.assertTrue(x.is_remote())
 
+    def test_nobody_above(self):
+        alone = Pto.Worker(level=4).add_remote_worker("local:", roots=root)
+        self.fails(Pto.Error.CLOSED, lambda: alone.alloc_buffer(64), "is gone: keep that as long as this one")
+
     def test_a_fork(self):
         x = self.remotes[0].alloc_buffer(8)
         x.write(0, GLib.Bytes.new(data(8)))
