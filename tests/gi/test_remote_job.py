@@ -409,7 +409,8 @@ class RemoteJob(unittest.TestCase):
                 self.assertEqual(program.returncode, {"close": 0, "interrupt": -signal.SIGINT, "kill": -signal.SIGKILL}[how])
                 wait_until(lambda family=family: all(is_gone(pid) for pid in family))
                 self.assertEqual(glob.glob(directory + "/**", recursive=True)[1:], [])
-                self.assertEqual(set(glob.glob("/dev/shm/vader_segment.*")) - segments, set())
+                # Other jobs may have some for a while.
+                wait_until(lambda: set(glob.glob("/dev/shm/vader_segment.*")) <= segments)
 
 
     def test_bfloat_and_what_is_no_number(self):
