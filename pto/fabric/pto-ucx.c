@@ -236,18 +236,22 @@ run (gpointer data)
       while (ucp_worker_progress (fabric->worker) != 0)
         since = 0;
       status = ucp_worker_arm (fabric->worker);
-      if (status == UCS_OK && poll (waits, G_N_ELEMENTS (waits), -1) > 0 && waits[1].revents != 0)
-        eventfd_read (fabric->wake, &value);
       /* Something has come; or the other end has to make room in shared memory, which nobody tells:
        * it may be waiting for this processor, or stand still. */
       if (status == UCS_OK)
-        since = 0;
+        {
+          since = 0;
+          poll (waits, G_N_ELEMENTS (waits), -1);
+        }
       else if (since == 0)
         since = g_get_monotonic_time ();
       else if (g_get_monotonic_time () - since < AWAKE_US)
         sched_yield ();
       else
         poll (&waits[1], 1, 1);
+      /* Wherever it was seen: what stays would end each of the sleeps to come at once. */
+      if (waits[1].revents != 0)
+        eventfd_read (fabric->wake, &value);
       g_mutex_lock (&fabric->lock);
       is_over = fabric->is_over;
       g_mutex_unlock (&fabric->lock);
