@@ -581,6 +581,12 @@ main (int argc, char **argv)
   program = argv[0];
   if (g_getenv ("UCX_TLS") == NULL)
     g_setenv ("UCX_TLS", "tcp", TRUE);
+  if (g_str_equal (g_getenv ("UCX_TLS"), "tcp")
+      && !g_file_test ("/sys/class/net", G_FILE_TEST_IS_DIR))
+    {
+      g_print ("1..0 # SKIP no /sys/class/net: UCX finds no network\n");
+      return 0;
+    }
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/ucx/describe", test_describe);
   g_test_add_func ("/pto/ucx/alone", test_alone);
