@@ -58,9 +58,11 @@ hear (const char *domain, GLogLevelFlags flags, const char *message, gpointer da
 
   g_assert_cmpint (flags & G_LOG_LEVEL_MASK, ==, G_LOG_LEVEL_WARNING);
   g_test_message ("%s", message);
+  /* On a slow machine those that come behind it are told of, too. */
   object_test_assert_contains (
-      message, "[TaskRing] BLOCKED (Flow Control): ring=1, current=3, last_alive=0, "
-               "active=3/3 (100.0%), waited=");
+      message, test->n_lines == 0 ? "[TaskRing] BLOCKED (Flow Control): ring=1, current=3, "
+                                    "last_alive=0, active=3/3 (100.0%), waited="
+                                  : "[TaskRing] BLOCKED (Flow Control): ring=1, current=");
   object_test_assert_contains (message, "set task-window to 8 or more");
   test->n_lines++;
   atomic_store (&test->board.words[0], 1);
