@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import re
 import select
 import shutil
 import signal
@@ -155,6 +156,8 @@ class Job:
 
 @unittest.skipIf(missing, missing)
 class RemoteJob(unittest.TestCase):
+    killed = set()
+
     @classmethod
     def setUpClass(cls):
         cls.job = Job()
@@ -162,6 +165,10 @@ class RemoteJob(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.job.worker.close()
+        # What an mpirun that is killed has shared nobody takes back.
+        for job in cls.killed:
+            for segment in glob.glob(f"/dev/shm/vader_segment.*.{job:x}.*"):
+                os.unlink(segment)
 
     def test_allreduce(self):
         """Every type and operation, bit by bit as by the tree."""
@@ -304,6 +311,8 @@ class RemoteJob(unittest.TestCase):
         self.job.reduce(self.ones)
         ranks = find("pto-mpi-rank")
         self.assertEqual(len(ranks), RANKS)
+        with open(f"/proc/{ranks[0]}/environ", "rb") as environment:
+            self.killed.update(int(name) for name in re.findall(rb"\bPMIX_NAMESPACE=(\d+)", environment.read()))
         os.kill(ranks[2], signal.SIGSTOP)
         return ranks[2], ranks[0], count_switches(ranks[0])
 
