@@ -573,15 +573,6 @@ sim_count_mappings (void)
   return n;
 }
 
-uint64_t
-sim_cpu_ns (void)
-{
-  struct timespec t;
-
-  clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
-}
-
 void
 sim_spend_ns (uint64_t ns)
 {

@@ -108,7 +108,6 @@ uint64_t sim_page_faults (void);
 unsigned int sim_count_threads (void);
 unsigned int sim_count_descriptors (void);
 unsigned int sim_count_mappings (void);
-uint64_t sim_cpu_ns (void);
 
 /* Spends that much time, as the clock on the wall goes. For kernels. */
 void sim_spend_ns (uint64_t ns);
