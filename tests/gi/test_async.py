@@ -205,11 +205,9 @@ class Awaited(unittest.TestCase):
             task = asyncio.create_task(worker.run_async(long, self.x))
             while self.x[0] == 0:
                 await asyncio.sleep(0.001)
-            before = time.monotonic()
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
-            self.assertLess(time.monotonic() - before, 30)
             completed = worker.dup_statistics().get_completed()
             self.assertLess(completed, 100000)
             self.assertGreater(completed, 0)

@@ -211,12 +211,10 @@ class Isolate(unittest.TestCase):
         cancellable = Gio.Cancellable()
         timer = threading.Timer(0.1, cancellable.cancel)
         timer.start()
-        begin = time.monotonic()
         with self.assertRaises(GLib.Error) as raised:
             self.worker.run(lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing()), x, y,
                             cancellable=cancellable)
         self.assertTrue(raised.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
-        self.assertLess(time.monotonic() - begin, 5)
         self.worker.run(self.graph, x, y)
 
     def test_same_numbers(self):
