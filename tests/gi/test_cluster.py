@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import gi
@@ -18,16 +17,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import here, lives, np, remote_steps, root, until  # noqa: E402
 
 SECONDS = 60
 REMOTE, PROGRAM = os.environ["PTO_REMOTE"], os.environ["PTO_TEST_PROGRAM"]
@@ -45,22 +35,6 @@ try {
     print(error.message);
 }
 """
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait(what):
-    until = time.monotonic() + SECONDS
-    while not (found := what()):
-        assert time.monotonic() < until, what
-        time.sleep(0.01)
-    return found
 
 
 @unittest.skipIf(np is None, "no numpy")
@@ -140,14 +114,14 @@ program={REMOTE}
         pids = self.run_all(host, remote_steps.tell)
         self.assertEqual(len(set(pids)), 5)
         # How many are there, each listener says once in a second.
-        wait(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(2, 2), (1, 1), (0, 0), (0, 0)])
+        until(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(2, 2), (1, 1), (0, 0), (0, 0)])
         with open(self.status()["log"]) as log:
             text = log.read()
         for i, (name, pid) in enumerate(zip(("here", "here", "loop"), pids)):
             self.assertRegex(text, re.compile(rf"^\d+-\d+-\d+ \d+:\d+:\d+ {name}: L4/0/L3/{i}: this is {pid}$", re.MULTILINE))
         self.assertEqual(text.count("this is "), 3)
         host.close()
-        wait(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(0, 2), (0, 1), (0, 0), (0, 0)])
+        until(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(0, 2), (0, 1), (0, 0), (0, 0)])
 
     def test_killed_keeper(self):
         """Who runs tasks where it listens is told; what is below them ends."""
@@ -158,7 +132,7 @@ program={REMOTE}
         pids = self.run_all(host, remote_steps.which)
         found = self.status()
         os.kill(found["keeper"], signal.SIGKILL)
-        wait(lambda: not any(lives(pid) for pid in [*pids, found["places"][0]["pid"]]))
+        until(lambda: not any(lives(pid) for pid in [*pids, found["places"][0]["pid"]]))
         self.assertFalse(os.path.exists(os.path.join(self.directory, "here")))
         with self.assertRaises(GLib.Error) as caught:
             self.run_all(host, remote_steps.which)
@@ -217,7 +191,7 @@ program={REMOTE}
         self.assertEqual(result.stderr, "")
         self.assertEqual(result.stdout.splitlines(), [
             f"unix:{self.directory}/a 9000, unix:{self.directory}/a 9000, local: 8000", "3 6", "d.ini: there is no such file"])
-        wait(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(0, 4), (0, 0)])
+        until(lambda: [(place["sessions"], place["begun"]) for place in self.status()["places"]] == [(0, 4), (0, 0)])
 
 
 tap.main()

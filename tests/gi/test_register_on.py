@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -16,16 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import here, np, remote_steps, root, until  # noqa: E402
 
 SECONDS = 60
 
@@ -42,14 +32,6 @@ def hold(args):
     """gate: until it is open; says that it is there."""
     args[0][1] = os.getpid()
     while args[0][0] == 0:
-        time.sleep(0.001)
-
-
-def until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("it did not come to that in time")
         time.sleep(0.001)
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import gi
@@ -16,16 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import here, np, root, until  # noqa: E402
 
 SECONDS = 60
 REMOTE, PROGRAM = os.environ["PTO_REMOTE"], os.environ["PTO_TEST_PROGRAM"]
@@ -59,13 +49,6 @@ class RemoteAsking(unittest.TestCase):
         os.environ["PTO_TEST_MARK"] = self.mark
         self.addCleanup(os.environ.pop, "PTO_TEST_MARK")
 
-    def until(self, look):
-        deadline = time.monotonic() + SECONDS
-        while not (found := look()):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
-        return found
-
     def go_on(self):
         open(self.mark, "w").close()
 
@@ -87,7 +70,7 @@ class RemoteAsking(unittest.TestCase):
             answer = self.ask(pid, "--json")
             rows = json.loads(answer.stdout)["workers"] if answer.returncode == 0 else []
             return rows and rows[0]["children"] and is_wanted(rows[0]["children"][0]) and rows[0]["children"][0]
-        return self.until(look)
+        return until(look)
 
     def test_address(self):
         """In text, in JSON and on the screen: where it is, which process it is there, and what that does itself."""

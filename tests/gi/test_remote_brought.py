@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -15,16 +14,8 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_helper import np, remote_steps, root  # noqa: E402
 from trace_reader import Json, check_moved  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
 
 N = 1 << 16  # int16: 128 KiB, from 64 on it is left
 SEEDS = 40

@@ -15,15 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import np, remote_steps, root  # noqa: E402
 
 N = 48
 

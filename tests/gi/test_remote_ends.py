@@ -18,49 +18,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
-
-SECONDS = 120
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.005)
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-@contextlib.contextmanager
-def said():
-    """What comes to standard error meanwhile."""
-    text = []
-    with tempfile.TemporaryFile("w+") as file:
-        before = os.dup(2)
-        os.dup2(file.fileno(), 2)
-        try:
-            yield text
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-            file.seek(0)
-            text.extend(file.read().splitlines())
+from remote_helper import here, lives, np, remote_steps, root, said, until  # noqa: E402
 
 
 @unittest.skipIf(np is None, "no numpy")

@@ -16,16 +16,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import lives, np, remote_steps, root, until  # noqa: E402
 
 SECONDS = 120
 REMOTE, PROGRAM, MODULES = (os.environ[name] for name in ("PTO_REMOTE", "PTO_TEST_PROGRAM", "PTO_MODULE_DIR"))
@@ -58,21 +49,6 @@ open(directory + "/bytes", "w").write(str(n))
 process.stdin.close()
 process.wait()
 """
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.005)
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def has_module(pid):

@@ -1,6 +1,5 @@
 # test_remote_health.py: is a remote worker that is silent told from one that is gone?
 # SPDX-License-Identifier: LGPL-2.1-or-later
-import contextlib
 import itertools
 import os
 import signal
@@ -8,7 +7,6 @@ import stat
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import gi
@@ -17,16 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import lives, np, remote_steps, root, said, until  # noqa: E402
 
 SECONDS = 120
 # What a test never waits for.
@@ -44,21 +33,6 @@ while True:
             sys.exit()
         (far[0] if end is near else near).sendall(data)
 """
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.005)
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def children(pid):
@@ -119,26 +93,11 @@ class Health(unittest.TestCase):
             return found[0]
         return join
 
-    @contextlib.contextmanager
-    def said(self):
-        """What comes to standard error meanwhile."""
-        text = []
-        with tempfile.TemporaryFile("w+") as file:
-            before = os.dup(2)
-            os.dup2(file.fileno(), 2)
-            try:
-                yield text
-            finally:
-                os.dup2(before, 2)
-                os.close(before)
-                file.seek(0)
-                text.extend(file.read().splitlines())
-
     def test_idle(self):
         """One that stands still gets no task, others do; when it goes on it does again, and is the same."""
         for _ in range(2):
             self.add(suspect=400)
-        with self.said() as said:
+        with said() as told:
             far = [self.run_on(worker) for worker in range(2)]
             self.assertFalse(self.is_suspect())
             self.stop(far[0])
@@ -163,9 +122,9 @@ class Health(unittest.TestCase):
         self.assertEqual((self.child()["lives"], self.child()["silences"], self.child(1)["silences"]), (self.lives, 1, 0))
         self.assertIn('pto_remote_silences_total{worker="L4/0",number="%d",child="L4/0/L3/0"} 1' % self.host.doing["number"],
                       self.host.dup_metrics())
-        self.assertEqual(len(said), 2, said)
-        self.assertRegex(said[0], r"^L4/0/L3/0: local:: nothing is heard of it for \d+ ms \(remote-suspect\): it gets no new task$")
-        self.assertRegex(said[1], r"^L4/0/L3/0: local:: it is heard of again, after \d+ ms$")
+        self.assertEqual(len(told), 2, told)
+        self.assertRegex(told[0], r"^L4/0/L3/0: local:: nothing is heard of it for \d+ ms \(remote-suspect\): it gets no new task$")
+        self.assertRegex(told[1], r"^L4/0/L3/0: local:: it is heard of again, after \d+ ms$")
 
     def test_in_task(self):
         """A task under way goes on when its worker does."""
@@ -212,13 +171,13 @@ class Health(unittest.TestCase):
         far = self.run_on(0)
         below = children(far)
         bridge = self.child()["pid"]
-        with self.said() as said:
+        with said() as told:
             self.stop(bridge)
             until(lambda: not any(lives(pid) for pid in (far, *below)))
             os.kill(bridge, signal.SIGCONT)
             self.wait_for_loss(bridge)
             self.assertNotIn(self.run_on(0), (0, far))
-        self.assertTrue(any("nothing was heard of the parent of L4/0/L3/0 for" in line for line in said), said)
+        self.assertTrue(any("nothing was heard of the parent of L4/0/L3/0 for" in line for line in told), told)
 
     def test_both_stand_still(self):
         """Nobody counts the time in which it did not run itself."""

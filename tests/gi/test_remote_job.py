@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import gi
@@ -20,15 +19,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import np, remote_steps, root, until  # noqa: E402
 
 RANKS = 4
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
@@ -106,14 +97,6 @@ def is_gone(pid):
         return bool(select.select([fd], [], [], 0)[0])
     finally:
         os.close(fd)
-
-
-def wait_until(what, seconds=60):
-    until = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > until:
-            raise AssertionError("it has not come in time")
-        time.sleep(0.005)
 
 
 class Job:
@@ -323,7 +306,7 @@ class RemoteJob(unittest.TestCase):
         stopped, waits, before = self.hold()
 
         def later():
-            wait_until(lambda: count_switches(waits) > before + 50)
+            until(lambda: count_switches(waits) > before + 50)
             do(stopped)
 
         thread = threading.Thread(target=later)
@@ -336,7 +319,7 @@ class RemoteJob(unittest.TestCase):
     def expect_all_is_well(self):
         for row in self.job.reduce(self.ones):
             self.assertEqual(row.tolist(), [RANKS] * 8)
-        wait_until(lambda: len(find("pto-mpi-rank")) == RANKS and len(find("mpirun")) == 1)
+        until(lambda: len(find("pto-mpi-rank")) == RANKS and len(find("mpirun")) == 1)
 
     def test_a_process_of_mpi_is_killed(self):
         workers = find("python3") + find("pto-remote")
@@ -378,7 +361,7 @@ class RemoteJob(unittest.TestCase):
             self.job.reduce(self.ones)
             old = find("pto-mpi-rank") + find("mpirun")
             os.kill(find(name)[-1], signal.SIGKILL)
-            wait_until(lambda old=old: all(is_gone(pid) for pid in old))
+            until(lambda old=old: all(is_gone(pid) for pid in old))
             self.expect_all_is_well()
 
     def test_idle_is_idle(self):
@@ -395,7 +378,7 @@ class RemoteJob(unittest.TestCase):
             self.job.worker.run(graph, out, other)
             return [count_switches(pid) for pid in ranks] == before
 
-        wait_until(is_idle)  # the first time they may be on their way to sleep
+        until(is_idle)  # the first time they may be on their way to sleep
 
     def test_nothing_is_left_behind(self):
         """By a program that closes its worker, by one that is interrupted in a collective, and by one that is killed in it."""
@@ -414,14 +397,14 @@ class RemoteJob(unittest.TestCase):
                 program.stdin.write(b"go on\n")
                 program.stdin.flush()
                 if how != "close":
-                    wait_until(lambda first=ranks[0], before=before: count_switches(first) > before + 50)
+                    until(lambda first=ranks[0], before=before: count_switches(first) > before + 50)
                     os.killpg(program.pid, signal.SIGINT if how == "interrupt" else signal.SIGKILL)
                 program.communicate(timeout=60)
                 self.assertEqual(program.returncode, {"close": 0, "interrupt": -signal.SIGINT, "kill": -signal.SIGKILL}[how])
-                wait_until(lambda family=family: all(is_gone(pid) for pid in family))
+                until(lambda family=family: all(is_gone(pid) for pid in family))
                 self.assertEqual(glob.glob(directory + "/**", recursive=True)[1:], [])
                 # Other jobs may have some for a while.
-                wait_until(lambda: set(glob.glob("/dev/shm/vader_segment.*")) <= segments)
+                until(lambda: set(glob.glob("/dev/shm/vader_segment.*")) <= segments)
 
 
     def test_bfloat_and_what_is_no_number(self):

@@ -15,16 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import lives, np, remote_steps, root  # noqa: E402
 
 SECONDS = 120
 N = (2 << 20) // 8 + 5  # more than travels with a task, and no multiple of its parts
@@ -76,14 +67,6 @@ while True:
             kill(who)
         waits = waits or (comes and when == "answer")
 """
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def of_mark(mark):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
 import random
-import sys
 import tempfile
 import unittest
 
@@ -12,16 +11,8 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_helper import np, remote_steps, root  # noqa: E402
 from trace_reader import check_moved  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
 
 N = 1 << 16  # int16: 128 KiB, from 64 on it is left
 SEEDS = 40

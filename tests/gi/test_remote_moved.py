@@ -11,20 +11,12 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_helper import here, np, remote_steps, root  # noqa: E402
 from trace_reader import Json, check_moved  # noqa: E402
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "tool"))
 import perfetto_reader  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
 
 MIB = 1 << 20
 

@@ -15,16 +15,7 @@ from gi.repository import GLib, Pto  # noqa: E402
 from gi.overrides import PtoFunctions, PtoSerialized  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import np, remote_steps, root  # noqa: E402
 
 FACTOR = 3
 

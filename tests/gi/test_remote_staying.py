@@ -1,7 +1,5 @@
 # test_remote_staying.py: does a tensor that stays at a worker stay there, and is what is lost told?
 # SPDX-License-Identifier: LGPL-2.1-or-later
-import os
-import sys
 import unittest
 
 import gi
@@ -10,15 +8,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import np, remote_steps, root  # noqa: E402
 
 N = 1 << 19  # of two bytes: more than travels in a message, with another one
 

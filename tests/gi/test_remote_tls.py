@@ -24,17 +24,8 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_helper import lives, np, remote_steps, root  # noqa: E402
 from remote_protocol import PROTOCOL  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
 
 SECONDS = 60
 REMOTE, PROGRAM = os.environ["PTO_REMOTE"], os.environ["PTO_TEST_PROGRAM"]
@@ -75,14 +66,6 @@ class Listener:
         self.process.stdout.close()
         self.process.stderr.close()
         return status
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as text:
-            return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @unittest.skipIf(np is None, "no numpy")

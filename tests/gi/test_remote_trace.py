@@ -5,7 +5,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,17 +16,8 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from remote_helper import here, np, remote_steps, root  # noqa: E402
 from trace_reader import EPS_US, Json  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
 
 MANY = 4000
 # An hour ahead, and a second behind.

@@ -16,25 +16,9 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
-import remote_steps  # noqa: E402
+from remote_helper import np, remote_steps, root, until  # noqa: E402
 
 SECONDS = 120
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.005)
 
 
 def lose(number, times):
