@@ -121,7 +121,7 @@ stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GErr
 {
   for (guint i = 0; i < only->len; i++)
     {
-      const PtoRemoteOnly *there = &g_array_index (only, PtoRemoteOnly, i);
+      const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
       gpointer data = g_try_malloc (bytes);
       PtoRemoteStash stash = { there->begin, there->end, there->begin, NULL };
@@ -151,7 +151,7 @@ stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GErr
 gboolean
 pto_remote_child_spill (PtoRemoteChild *self, const struct pto_call *call, GError **error)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_only (self->directory, 0, G_MAXUINT64);
+  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, 0, G_MAXUINT64);
 
   return stash_all (self, call, only, error);
 }
@@ -164,19 +164,19 @@ pto_remote_child_gather (PtoRemoteChild *self, const struct pto_call *call, guin
 
   if (pto_remote_directory_find_missing (self->directory, begin, end) == 0)
     return TRUE;
-  only = pto_remote_directory_list_only (self->directory, begin, end);
+  only = pto_remote_directory_list_left (self->directory, begin, end);
   return stash_all (self, call, only, error);
 }
 
 guint64
 pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_only (self->directory, begin, end);
+  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, begin, end);
   guint64 n = count_stash (self, begin, end);
 
   for (guint i = 0; i < only->len; i++)
     {
-      const PtoRemoteOnly *there = &g_array_index (only, PtoRemoteOnly, i);
+      const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
 
       n += there->end - there->begin;
     }
@@ -211,10 +211,10 @@ fetch_left (PtoRemoteChild *self, const struct pto_call *call, guint64 begin, gu
               MIN (stash->end, end) - from);
     }
   pto_remote_child_drop_stash (self, begin, end);
-  only = pto_remote_directory_list_only (self->directory, begin, end);
+  only = pto_remote_directory_list_left (self->directory, begin, end);
   for (guint i = 0; i < only->len; i++)
     {
-      const PtoRemoteOnly *there = &g_array_index (only, PtoRemoteOnly, i);
+      const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
 
       if (!pto_remote_child_fetch (self, call, there->block->number,

@@ -199,11 +199,12 @@ note_written (PtoRemoteChild *self, const Task *task, gboolean came_to_something
       if (!came_to_something)
         continue;
       block = g_array_index (task->pieces, Piece, find_piece (task->pieces, tensor->data)).block;
-      if ((tensor->access & (PTO_WIRE_STAYS | PTO_WIRE_LEFT)) != 0)
-        pto_remote_directory_add_only (block, tensor->data, end);
+      if ((tensor->access & PTO_WIRE_STAYS) != 0)
+        pto_remote_directory_add_staying (block, tensor->data, end);
+      else if ((tensor->access & PTO_WIRE_LEFT) != 0)
+        pto_remote_directory_add_left (block, tensor->data, end);
       else
         pto_remote_directory_add (block, tensor->data, end);
-      block->stays = block->stays || (tensor->access & PTO_WIRE_STAYS) != 0;
     }
 }
 

@@ -27,19 +27,20 @@ typedef struct
   guint64 begin, end;
   /* The directory's. */
   GArray *good; /* PtoRemoteSpan, by address, apart */
-  /* The same, of these what is nowhere else: it is not thrown away before there is nothing. */
-  GArray *only;
-  GList link;     /* in the order of the last use */
-  guint users;    /* tasks that are under way */
-  gboolean stays; /* that is so because its tensors stay there: it is not listed with the others */
+  /* The same, of these what is nowhere else, apart from each other, too: was left there for a
+   * while, and stays there. The block is not thrown away before there is nothing of either. */
+  GArray *left;
+  GArray *stays;
+  GList link;  /* in the order of the last use */
+  guint users; /* tasks that are under way */
 } PtoRemoteBlock;
 
-/* Some of a block that is nowhere else. */
+/* Some of a block that was left there. */
 typedef struct
 {
   PtoRemoteBlock *block;
   guint64 begin, end;
-} PtoRemoteOnly;
+} PtoRemoteLeft;
 
 typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
 
@@ -62,9 +63,11 @@ guint64 pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint6
 /* The range is there, in that block, as it is here. */
 void pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* The same, and it is not here: the block stays as long as any of that is good. */
-void pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end);
-/* Of the range, what is only there (PtoRemoteOnly), but in blocks that stay. */
-GArray *pto_remote_directory_list_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+void pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* And never will be. */
+void pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* Of the range, what was left there (PtoRemoteLeft); what stays is not listed. */
+GArray *pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
 /* The range is not what it is here any more, in no block but this one (or NULL). */
 void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
                                   const PtoRemoteBlock *but);

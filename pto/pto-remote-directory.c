@@ -31,7 +31,8 @@ block_free (gpointer data)
   PtoRemoteBlock *block = data;
 
   g_array_unref (block->good);
-  g_array_unref (block->only);
+  g_array_unref (block->left);
+  g_array_unref (block->stays);
   g_free (block);
 }
 
@@ -172,14 +173,22 @@ void
 pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   add_span (block->good, begin, end);
-  remove_span (block->only, begin, end);
+  remove_span (block->left, begin, end);
+  remove_span (block->stays, begin, end);
 }
 
 void
-pto_remote_directory_add_only (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
-  add_span (block->good, begin, end);
-  add_span (block->only, begin, end);
+  pto_remote_directory_add (block, begin, end);
+  add_span (block->left, begin, end);
+}
+
+void
+pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  pto_remote_directory_add (block, begin, end);
+  add_span (block->stays, begin, end);
 }
 
 void
@@ -195,7 +204,22 @@ pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint
       if (block == but)
         continue;
       remove_span (block->good, begin, end);
-      remove_span (block->only, begin, end);
+      remove_span (block->left, begin, end);
+      remove_span (block->stays, begin, end);
+    }
+}
+
+/* Of the spans, what is in the range is good. */
+static void
+keep_good (PtoRemoteBlock *block, const GArray *spans, guint64 begin, guint64 end)
+{
+  for (guint i = find_span (spans, begin); i < spans->len; i++)
+    {
+      const PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
+
+      if (span->begin >= end)
+        return;
+      add_span (block->good, MAX (span->begin, begin), MIN (span->end, end));
     }
 }
 
@@ -209,14 +233,27 @@ pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin
       if (block->begin >= end)
         return;
       remove_span (block->good, begin, end);
-      for (guint k = find_span (block->only, begin); k < block->only->len; k++)
-        {
-          const PtoRemoteSpan *span = &g_array_index (block->only, PtoRemoteSpan, k);
+      keep_good (block, block->left, begin, end);
+      keep_good (block, block->stays, begin, end);
+    }
+}
 
-          if (span->begin >= end)
-            break;
-          add_span (block->good, MAX (span->begin, begin), MIN (span->end, end));
-        }
+/* What is in the range is neither one of the spans any more, nor good. */
+static void
+remove_both (PtoRemoteBlock *block, GArray *spans, guint64 begin, guint64 end)
+{
+  guint i;
+
+  while ((i = find_span (spans, begin)) < spans->len)
+    {
+      PtoRemoteSpan span = g_array_index (spans, PtoRemoteSpan, i);
+
+      if (span.begin >= end)
+        return;
+      span.begin = MAX (span.begin, begin);
+      span.end = MIN (span.end, end);
+      remove_span (spans, span.begin, span.end);
+      remove_span (block->good, span.begin, span.end);
     }
 }
 
@@ -226,28 +263,18 @@ pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, 
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
-      guint k;
 
       if (block->begin >= end)
         return;
-      while ((k = find_span (block->only, begin)) < block->only->len)
-        {
-          PtoRemoteSpan span = g_array_index (block->only, PtoRemoteSpan, k);
-
-          if (span.begin >= end)
-            break;
-          span.begin = MAX (span.begin, begin);
-          span.end = MIN (span.end, end);
-          remove_span (block->only, span.begin, span.end);
-          remove_span (block->good, span.begin, span.end);
-        }
+      remove_both (block, block->left, begin, end);
+      remove_both (block, block->stays, begin, end);
     }
 }
 
 GArray *
-pto_remote_directory_list_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
-  GArray *list = g_array_new (FALSE, FALSE, sizeof (PtoRemoteOnly));
+  GArray *list = g_array_new (FALSE, FALSE, sizeof (PtoRemoteLeft));
 
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
@@ -255,14 +282,14 @@ pto_remote_directory_list_only (PtoRemoteDirectory *directory, guint64 begin, gu
 
       if (block->begin >= end)
         break;
-      for (guint k = find_span (block->only, begin); !block->stays && k < block->only->len; k++)
+      for (guint k = find_span (block->left, begin); k < block->left->len; k++)
         {
-          const PtoRemoteSpan *span = &g_array_index (block->only, PtoRemoteSpan, k);
-          PtoRemoteOnly only = { block, MAX (span->begin, begin), MIN (span->end, end) };
+          const PtoRemoteSpan *span = &g_array_index (block->left, PtoRemoteSpan, k);
+          PtoRemoteLeft left = { block, MAX (span->begin, begin), MIN (span->end, end) };
 
-          if (only.begin >= only.end)
+          if (left.begin >= left.end)
             break;
-          g_array_append_val (list, only);
+          g_array_append_val (list, left);
         }
     }
   return list;
@@ -336,6 +363,13 @@ drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
   g_ptr_array_remove_index (directory->blocks, i);
 }
 
+/* Does no task need it, and is there nothing in it that is nowhere else? */
+static gboolean
+may_go (const PtoRemoteBlock *block)
+{
+  return block->users == 0 && block->left->len == 0 && block->stays->len == 0;
+}
+
 /* Those that were not used for longest go first. */
 static void
 make_room (PtoRemoteDirectory *directory, guint64 bytes)
@@ -351,7 +385,7 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
       if (directory->blocks->len < BLOCKS_MAX && bytes <= limit
           && directory->bytes <= limit - bytes)
         return;
-      if (block->users == 0 && block->only->len == 0)
+      if (may_go (block))
         drop (directory, block);
     }
 }
@@ -365,7 +399,8 @@ block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
   block->begin = begin;
   block->end = end;
   block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
-  block->only = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+  block->left = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+  block->stays = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
   block->link.data = block;
   block->number = ++directory->number;
   g_ptr_array_add (directory->begun, block);
@@ -501,7 +536,7 @@ pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i - 1);
 
-      if (block->users == 0 && block->only->len == 0)
+      if (may_go (block))
         drop (directory, block);
     }
 }

@@ -67,6 +67,28 @@ class Staying(unittest.TestCase):
         self.host.run(graph, out, *others)
         self.assertEqual(out.tolist(), [7] * 4)
 
+    def test_where_one_was_others_are_left(self):
+        """In the next run: what is left in its place comes like anything else."""
+        out = Pto.Buffer.array((2, 4), "i2")
+
+        def stay(orch, out):
+            x = orch.make_tensor_at(0, N, "i2")
+            orch.submit_next_level(self.fill, [x.write(), 7], worker=0)
+            orch.submit_next_level(self.copy, [x[:4].read(), out.write_existing()], worker=0)
+
+        def leave(orch, out):
+            y, z = orch.make_tensor(N, "i2"), orch.make_tensor(N, "i2")
+            orch.submit_next_level(self.fill, [y.write(), 5], worker=0)
+            orch.submit_next_level(self.add, [y.update(), 10], worker=0)
+            orch.submit_next_level(self.copy, [y.read(), z.write()], worker=1)
+            orch.submit_next_level(self.copy, [z[-4:].read(), out.write_existing()], worker=1)
+
+        for _ in range(3):
+            out[:] = 0
+            self.host.run(stay, out[0])
+            self.host.run(leave, out[1])
+            self.assertEqual(out.tolist(), [[7] * 4, [15] * 4])
+
     def test_a_worker_is_named_by_itself(self):
         out, far, other = Pto.Buffer.array(4, "i2"), list(self.host.get_children()), Pto.Worker(level=3)
 

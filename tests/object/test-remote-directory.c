@@ -409,13 +409,13 @@ test_only (void)
   GArray *only;
 
   pto_remote_directory_add (block, BASE, BASE + 100);
-  pto_remote_directory_add_only (block, BASE + 50, BASE + 80);
+  pto_remote_directory_add_left (block, BASE + 50, BASE + 80);
   pto_remote_directory_let_go (directory, block);
-  only = pto_remote_directory_list_only (directory, BASE + 60, BASE + 200);
+  only = pto_remote_directory_list_left (directory, BASE + 60, BASE + 200);
   g_assert_cmpuint (only->len, ==, 1);
-  g_assert_true (g_array_index (only, PtoRemoteOnly, 0).block == block);
-  g_assert_cmpuint (g_array_index (only, PtoRemoteOnly, 0).begin, ==, BASE + 60);
-  g_assert_cmpuint (g_array_index (only, PtoRemoteOnly, 0).end, ==, BASE + 80);
+  g_assert_true (g_array_index (only, PtoRemoteLeft, 0).block == block);
+  g_assert_cmpuint (g_array_index (only, PtoRemoteLeft, 0).begin, ==, BASE + 60);
+  g_assert_cmpuint (g_array_index (only, PtoRemoteLeft, 0).end, ==, BASE + 80);
   g_array_unref (only);
   pto_remote_directory_remove_copies (directory, 0, G_MAXUINT64);
   g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE + 50, BASE + 80), ==, 0);
@@ -433,6 +433,68 @@ test_only (void)
   dropped = pto_remote_directory_steal_dropped (directory);
   g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
   g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 60), ==, 10);
+  pto_remote_directory_free (directory);
+}
+
+/* What is listed of a range, as "begin-end" from the base. */
+static char *
+list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  g_autoptr (GArray) list = pto_remote_directory_list_left (directory, begin, end);
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < list->len; i++)
+    {
+      const PtoRemoteLeft *left = &g_array_index (list, PtoRemoteLeft, i);
+
+      g_string_append_printf (text, "%s%u-%u", i > 0 ? " " : "", (guint) (left->begin - BASE),
+                              (guint) (left->end - BASE));
+    }
+  return g_string_free (text, FALSE);
+}
+
+/* A tensor that stays, and one that was left, may be in one block, side by side or one after the
+ * other: each is what it is, and neither is thrown away. */
+static void
+test_stays (void)
+{
+  PtoRemoteDirectory *directory = pto_remote_directory_new (2 * PAGE);
+  PtoRemoteBlock *block = pto_remote_directory_use (directory, BASE, BASE + PAGE);
+  g_autofree char *beside = NULL;
+  g_autofree char *in = NULL;
+  g_autofree char *over = NULL;
+  g_autofree char *after = NULL;
+
+  pto_remote_directory_let_go (directory, block);
+  pto_remote_directory_add_staying (block, BASE, BASE + 100);
+  pto_remote_directory_add_left (block, BASE + 100, BASE + 200);
+  beside = list_left (directory, BASE + 50, BASE + 150);
+  g_assert_cmpstr (beside, ==, "100-150");
+  pto_remote_directory_remove_copies (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 200), ==, 0);
+  /* The scope of the one is over, and there is a tensor like any other by now. */
+  pto_remote_directory_add_left (block, BASE + 20, BASE + 40);
+  in = list_left (directory, 0, G_MAXUINT64);
+  g_assert_cmpstr (in, ==, "20-40 100-200");
+  pto_remote_directory_add_staying (block, BASE + 30, BASE + 120);
+  over = list_left (directory, 0, G_MAXUINT64);
+  g_assert_cmpstr (over, ==, "20-30 120-200");
+  /* What was left has come; what stays is enough to keep the block. */
+  pto_remote_directory_add (block, BASE + 20, BASE + 30);
+  pto_remote_directory_add (block, BASE + 120, BASE + 200);
+  pto_remote_directory_drop_all (directory);
+  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, PAGE);
+  /* The next run: all of it is other memory. */
+  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
+  pto_remote_directory_add_left (block, BASE, BASE + 100);
+  after = list_left (directory, 0, G_MAXUINT64);
+  g_assert_cmpstr (after, ==, "0-100");
+  pto_remote_directory_remove_only (directory, BASE + 10, BASE + 90);
+  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 100), ==, 80);
+  pto_remote_directory_add_staying (block, BASE + 20, BASE + 40);
+  pto_remote_directory_remove_only (directory, 0, G_MAXUINT64);
+  pto_remote_directory_drop_all (directory);
+  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
   pto_remote_directory_free (directory);
 }
 
@@ -483,6 +545,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/remote-directory/owned", test_owned);
   g_test_add_func ("/pto/remote-directory/room-beside-owned", test_room_beside_owned);
   g_test_add_func ("/pto/remote-directory/only", test_only);
+  g_test_add_func ("/pto/remote-directory/stays", test_stays);
   g_test_add_func ("/pto/remote-directory/log", test_log);
   g_test_add_func ("/pto/remote-directory/random", test_random);
   return g_test_run ();
