@@ -112,12 +112,14 @@ void
 pto_child_kill (struct pto_child *child, enum pto_why why, const char *reason)
 {
   enum pto_life life = pto_child_life (child);
+  const char *text;
 
   if (life == PTO_LIFE_KILLED || child->thread)
     return;
   if (child->why == PTO_WHY_NOTHING)
     child->why = life == PTO_LIFE_ASKED ? PTO_WHY_UNWANTED : why;
-  snprintf (child->reason, sizeof child->reason, "%s", reason);
+  text = _ (reason);
+  pto_text_copy (child->reason, sizeof child->reason, text, strlen (text));
   pto_child_set_life (child, PTO_LIFE_KILLED);
   child->ops->kill (child, child->reason);
 }

@@ -137,7 +137,7 @@ struct pto_child
   /* In a row, by itself, without a task that was answered or went down with it. */
   uint32_t deaths;
   uint64_t begin_at; /* LOST: not begun again before; clock of the executor */
-  char reason[160];  /* for which it was killed */
+  char reason[256];  /* for which it was killed */
 
   /* --- the guest's, while it owns the child; the carrier reads them behind BEGUN --- */
   uint64_t begun_at;

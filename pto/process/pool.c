@@ -9,6 +9,7 @@
 #include "../exec/pto_atomic.h"
 #include "../exec/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -445,13 +446,17 @@ awaits_results (struct pto_pool *pool, struct pto_station *station)
 }
 
 static void
-take_fetched (struct pto_pool *pool, struct pto_station *station, bool ok)
+take_fetched (struct pto_pool *pool, struct pto_station *station, const struct pto_failure *failure,
+              bool ok)
 {
   struct pto_child *child = station->child;
 
   if (!ok && !pto_pool_is_cancelled (pool))
     {
-      pto_child_kill (child, PTO_WHY_FAULT, N_ ("did not give what was left with it"));
+      char why[PTO_FAILURE_TEXT + 128];
+
+      snprintf (why, sizeof why, _ ("did not give what was left with it (%s)"), failure->text);
+      pto_child_kill (child, PTO_WHY_FAULT, why);
       return;
     }
   if (ok)
@@ -494,7 +499,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
         end_answered (pool, station, failed);
       return;
     case PTO_REQUEST_FETCH:
-      take_fetched (pool, station, ok);
+      take_fetched (pool, station, &failure, ok);
       return;
     case PTO_REQUEST_START:
       if (ok)

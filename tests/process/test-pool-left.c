@@ -601,7 +601,7 @@ test_refused (void)
   submit_to (bench, 2, 1);
   answer (bench, 0);
   answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "no");
-  g_assert_cmpstr (bench->killed[0], ==, "did not give what was left with it");
+  g_assert_cmpstr (bench->killed[0], ==, "did not give what was left with it (no)");
   die (bench, 0);
   g_assert_cmpint (pto_pool_first_failure (bench->own.pool)->kind, ==, PTO_FAILURE_LEFT);
   revive (bench, 0);
