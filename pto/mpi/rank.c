@@ -333,6 +333,49 @@ serve (const struct pto_rank_request *request)
   say (&answer, sizeof answer);
 }
 
+/* --- what MPI shares --- */
+
+/* Whoever is on this machine has mapped what others of it share, for each has heard of each. */
+static void
+meet_neighbours (void)
+{
+  MPI_Comm near;
+  int rank;
+  int n;
+
+  MPI_Comm_split_type (MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, self.rank, MPI_INFO_NULL, &near);
+  MPI_Comm_rank (near, &rank);
+  MPI_Comm_size (near, &n);
+  for (int d = 1; d < n; d++)
+    MPI_Sendrecv (NULL, 0, MPI_BYTE, (rank + d) % n, 0, NULL, 0, MPI_BYTE, (rank + n - d) % n, 0,
+                  near, MPI_STATUS_IGNORE);
+  MPI_Barrier (near);
+  MPI_Comm_free (&near);
+}
+
+/* Open MPI's segments have names, and whoever of a job is killed leaves them in /dev/shm when
+ * mpirun is killed, too. So they have none from here on: they are gone with the last who has them.
+ */
+static void
+forget_names (void)
+{
+  FILE *maps = fopen ("/proc/self/maps", "re");
+  char *line = NULL;
+  size_t size = 0;
+
+  while (maps != NULL && getline (&line, &size, maps) > 0)
+    {
+      char *path = strchr (line, '/');
+
+      line[strcspn (line, "\n")] = '\0';
+      if (path != NULL && strstr (path, "/vader_segment.") != NULL)
+        unlink (path);
+    }
+  free (line);
+  if (maps != NULL)
+    fclose (maps);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -358,6 +401,8 @@ main (int argc, char **argv)
   say (&hello, sizeof hello);
   /* All are connected. */
   MPI_Barrier (MPI_COMM_WORLD);
+  meet_neighbours ();
+  forget_names ();
   if (self.rank == 0)
     {
       printf ("ready\n");
