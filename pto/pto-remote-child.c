@@ -295,6 +295,10 @@ make_options (PtoRemoteChild *self, GError **error)
   g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (worker->platform));
   g_variant_builder_add (&options, "{sv}", "sub-workers",
                          g_variant_new_uint32 (worker->n_sub_workers));
+  /* Nobody is forked who would have a part in the fabric. */
+  g_variant_builder_add (
+      &options, "{sv}", "restart",
+      g_variant_new_boolean (worker->restart == PTO_RESTART_ON_FAILURE && self->fabric == NULL));
   g_variant_builder_add (&options, "{sv}", "parameters", pto_worker_pack_parameters (worker));
   /* The wish of this process is that of all below it. */
   g_variant_builder_add (&options, "{sv}", "answers",

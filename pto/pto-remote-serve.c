@@ -383,6 +383,7 @@ make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GEr
   guint32 level = 3;
   guint32 n_subs = 0;
   guint32 id = 0;
+  gboolean restart = FALSE;
 
   g_variant_lookup (options, "level", "u", &level);
   g_variant_lookup (options, "sub-workers", "u", &n_subs);
@@ -393,6 +394,8 @@ make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GEr
   if (session->worker == NULL)
     return FALSE;
   session->worker->id = id;
+  if (g_variant_lookup (options, "restart", "b", &restart) && restart)
+    session->worker->restart = PTO_RESTART_ON_FAILURE;
   session->worker->path = g_strdup (path);
   if (parameters != NULL && !pto_worker_unpack_parameters (session->worker, parameters, error))
     return FALSE;

@@ -45,7 +45,12 @@ pto_worker_new_remote (const char *address, GVariant *options, GError **error)
 gboolean
 pto_worker_add_remotes (PtoWorker *worker, PtoWorker *const *remotes, guint n, GError **error)
 {
-  return check_level (worker, error) && pto_worker_add_workers (worker, remotes, n, error);
+  if (!check_level (worker, error))
+    return FALSE;
+  /* What is below them is nobody's else to begin again. */
+  for (guint i = 0; i < n; i++)
+    remotes[i]->restart = worker->restart;
+  return pto_worker_add_workers (worker, remotes, n, error);
 }
 
 /**
@@ -65,7 +70,8 @@ pto_worker_add_remotes (PtoWorker *worker, PtoWorker *const *remotes, guint n, G
  * through a Unix socket. To @worker it is a child like any
  * other: its tasks are submitted by [method@Pto.Orchestrator.submit_next_level], its inputs are
  * copied there before a task and its outputs back after it, and it is begun again if
- * [property@Pto.Worker:restart] says so.
+ * [property@Pto.Worker:restart] of @worker says so. That holds for what is below it, too, but where
+ * there is a `trusted-fabric`.
  *
  * It runs what can be sent: orchestrations that it imports
  * ([ctor@Pto.ImportedFunction.new], from the directories in `roots` only) or that are a symbol of a

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+import signal
 import stat
 import subprocess
 import sys
@@ -67,6 +68,47 @@ class Remote(unittest.TestCase):
         out = Pto.Buffer.array(8, "f4")
         self.run_one(remote_steps.on_chip, Pto.Tensor.of(out).write_existing(), 2.5)
         self.assertEqual(list(out), [2.5] * 8)
+
+    def test_what_is_below_is_begun_again(self):
+        """As the worker above says; the far end itself goes on."""
+        remote = self.add(devices=1)
+        chip = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
+        chip.add_kernel(0, "fill", Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(here, "fill.c")))
+        remote.register(chip)
+        out = Pto.Buffer.array(8, "f4")
+        far = set()
+        for i in range(3):
+            self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
+            far.add(int(self.y[0]))
+            with open(f"/proc/{self.y[0]}/task/{self.y[0]}/children") as children:
+                below = [int(pid) for pid in children.read().split()]
+            self.assertEqual(len(below), 2)
+            for pid in below:
+                os.kill(pid, signal.SIGKILL)
+            # One that is asked before its death is known is lost.
+            for function, *args in ((remote_steps.on_chip, Pto.Tensor.of(out).write_existing(), i + 0.5),
+                                    (remote_steps.layer, Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write_existing())):
+                for _ in range(2):
+                    try:
+                        self.run_one(function, *args)
+                        break
+                    except Pto.WorkerLostError as error:
+                        self.assertRegex(str(error), "L4/0/L3/0/(L2/0|sub0) died .signal 9")
+                else:
+                    self.fail("it is not begun again")
+            self.assertEqual((list(out), list(self.y)), ([i + 0.5] * 8, [2 * k for k in range(8)]))
+        self.assertEqual(len(far), 1)
+
+    def test_what_is_below_is_not_begun_again(self):
+        """Nobody has said so: what the error says is what helps."""
+        self.host = Pto.Worker(level=4)
+        self.add()
+        self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
+        with open(f"/proc/{self.y[0]}/task/{self.y[0]}/children") as children:
+            os.kill(int(children.read()), signal.SIGKILL)
+        for _ in range(2):
+            with self.assertRaisesRegex(Pto.WorkerLostError, "restart is never: set restart to on-failure"):
+                self.run_one(remote_steps.layer, Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write_existing())
 
     def test_many(self):
         """Many small tasks travel together, for one worker by its name, too; each comes to something of its own."""
