@@ -231,6 +231,26 @@ is_unwanted (void *data)
          || (adding->orchestrator != NULL && pto_orchestrator_is_cancelled (adding->orchestrator));
 }
 
+static gboolean
+can_be_sent (PtoCallable *callable, PtoWorker *child)
+{
+  const PtoClosure *closure = pto_callable_get_closure (callable);
+
+  return child->remote == NULL || closure == NULL
+         || (closure->import_path != NULL
+             && (child->remote->sends_serialized
+                 || !g_str_has_prefix (closure->import_path, PTO_SERIALIZED_PYTHON)));
+}
+
+/* No other life would have it, and that would be without all that is kept there. */
+static void
+leave_out_others (LevelMachine *self, PtoCallable *callable, struct pto_level_targets *targets)
+{
+  for (guint i = 0; i < pto_worker_get_n_workers (self->parent.worker); i++)
+    if (!can_be_sent (callable, pto_worker_peek_child (self->parent.worker, i)))
+      targets->bits[i / 64] &= ~(G_GUINT64_CONSTANT (1) << (i % 64));
+}
+
 /* Tells every child that is to have it: all of them have it afterwards, or none, but for one that
  * was begun meanwhile. */
 static gboolean
@@ -252,6 +272,7 @@ tell (Adding *adding, struct pto_level *level, const PtoTargets *only)
     {
       /* Its function was made after those processes: they have it when they are forked again. */
       memset (&report, 0, sizeof report);
+      leave_out_others (adding->self, registration->callable, &targets);
       status = pto_level_renew (level, &targets, is_unwanted, adding, &report);
     }
   if (status != PTO_OK)
@@ -543,12 +564,7 @@ pto_machine_level_extend (PtoMachine *machine, PtoRegistration *registration,
 static gboolean
 check_can_be_sent (PtoCallable *callable, PtoWorker *child, GError **error)
 {
-  const PtoClosure *closure = pto_callable_get_closure (callable);
-
-  if (child->remote == NULL || closure == NULL
-      || (closure->import_path != NULL
-          && (child->remote->sends_serialized
-              || !g_str_has_prefix (closure->import_path, PTO_SERIALIZED_PYTHON))))
+  if (can_be_sent (callable, child))
     return TRUE;
   g_propagate_error (error, pto_remote_child_make_refusal (child->remote->address, callable->name));
   return FALSE;

@@ -249,6 +249,7 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
 {
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
+  g_autoptr (GError) local = NULL;
   PtoRegistration *registration;
   gboolean is_named;
   gboolean ok;
@@ -261,9 +262,16 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
                            _ ("a registration of which only a part has arrived"));
       return FALSE;
     }
-  registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
+  registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, &local);
   if (registration == NULL)
-    return FALSE;
+    {
+      /* A function that was made after this process, and is for others: its tasks are refused. */
+      if (!self->worker->remote->sends_serialized
+          && g_error_matches (local, PTO_ERROR, PTO_ERROR_NOT_FOUND))
+        return TRUE;
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
   ok = offer (self, call, registration, is_named, error);
   pto_registration_unref (registration);
   return ok;

@@ -883,6 +883,15 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
 {
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
+  if (refused == NULL && !g_hash_table_contains (self->digests, task->call.digest))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   _ ("it is a function of this process, made after the start, which %s can not be "
+                      "sent: register what it imports (module:qualname) or loads "
+                      "(library:symbol), or say which worker is to run it"),
+                   self->worker->remote->address);
+      return FALSE;
+    }
   if (refused == NULL)
     return check_args (self, &task->call.args, error) && check_owned (self, task, error)
            && check_there (self, task, error) && check_left (self, task, error);

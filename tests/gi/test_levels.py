@@ -39,6 +39,25 @@ class Levels(unittest.TestCase):
     def setUp(self):
         self.board = Pto.Buffer.array(64, "i8")
 
+    def test_no_standard_output(self):
+        """Closed, taken away, or not there from the beginning: what is run goes well."""
+        program = ("import sys, os, gi\ngi.require_version('Pto', '1')\nfrom gi.repository import Pto\n"
+                   "if sys.argv[1] == 'closed': sys.stdout.close()\n"
+                   "if sys.argv[1] == 'none': sys.stdout = None\n"
+                   "if sys.argv[1] == 'gone': print('unread'); os.close(1)\n"
+                   "def function(args): args[0][0] = 7\n"
+                   "y = Pto.Buffer.array(1, 'i8')\n"
+                   "with Pto.Worker(level=3, sub_workers=1) as host:\n"
+                   "    handle = host.register(function)\n"
+                   "    host.run(lambda orch: orch.submit_sub(handle, [Pto.Tensor.of(y).write()]))\n"
+                   "print(y[0], file=sys.stderr, flush=True)\n"
+                   "os._exit(0)\n")
+        for how in "closed", "none", "gone", "shell":
+            with self.subTest(how=how):
+                done = subprocess.run(["sh", "-c", 'exec "$@" ' + (">&-" if how == "shell" else ""), "sh", sys.executable, "-c", program, how],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, "7\n"))
+
     def test_section_9(self):
         """Seed 001 section 9, as it is written."""
         Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig

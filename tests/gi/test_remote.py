@@ -110,6 +110,27 @@ class Remote(unittest.TestCase):
             with self.assertRaisesRegex(Pto.WorkerLostError, "restart is never: set restart to on-failure"):
                 self.run_one(remote_steps.layer, Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write_existing())
 
+    def test_function_made_after_the_start(self):
+        """It is for others: nobody is begun again for it, and what is kept there is not lost; a task of it says why it can not be there."""
+        remote, local = self.add(), Pto.Worker(level=3)
+        self.host.add_worker(local)
+        self.host.start()
+        kept = remote.alloc_buffer(8)
+        kept.write(0, GLib.Bytes.new(b"is there"))
+
+        def graph(worker):
+            return lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(self.y).write_existing()], worker=worker)
+        for i in range(3):
+            handle = self.host.register(lambda orch, args, config, i=i: args[0].__setitem__(0, 10 + i))
+            self.host.run(graph(local))
+            self.assertEqual(self.y[0], 10 + i)
+            with self.assertRaisesRegex(GLib.Error, f"a function of this process, made after the start, which {self.address} can not be sent: register"):
+                self.host.run(graph(remote))
+            if i == 1:
+                self.host.unregister(handle)
+        self.assertEqual(kept.read(0, 8).get_data(), b"is there")
+        self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
+
     def test_many(self):
         """Many small tasks travel together, for one worker by its name, too; each comes to something of its own."""
         for _ in range(2):

@@ -83,7 +83,8 @@ def as_callback(function, choose, state=None, all_of_them=False):
             if state is not None:
                 state.in_function = False
             _inside.reset(token)
-            sys.stdout.flush()
+            with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
+                sys.stdout.flush()
     return call
 
 
