@@ -705,7 +705,8 @@ cancel_later (gpointer data)
   return NULL;
 }
 
-/* A kernel that blocks every signal and never returns: the process is ended with its run, before it is too late. */
+/* A kernel that blocks every signal and never returns: the process is ended with its run, before it
+ * is too late. */
 static void
 test_cancel (Fixture *fixture, gconstpointer data)
 {
