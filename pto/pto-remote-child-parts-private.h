@@ -67,8 +67,11 @@ struct _PtoRemoteChild
   PtoRemoteFabric *fabric; /* for what is too large for a message; NULL: it goes over the stream */
   gboolean sends_serialized; /* both ends have said so */
   GHashTable *refused;       /* digest -> GError: why a function of this process can not be there */
-  GHashTable *digests;       /* of what was sent -> that by which the other end knows it */
-  GHashTable *collectives;   /* digests of those that ranks of the worker's job run together */
+  /* Digests of functions that were made after this process. They are not forgotten with their
+   * registration: when others are begun again to have one, it is first taken back here. */
+  GHashTable *late;
+  GHashTable *digests;           /* of what was sent -> that by which the other end knows it */
+  GHashTable *collectives;       /* digests of those that ranks of the worker's job run together */
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
   GArray *stash;                 /* PtoRemoteStash, by address, apart */
   guint64 read_writes;           /* so far the log was read ... */

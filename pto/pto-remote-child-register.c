@@ -268,7 +268,10 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
       /* A function that was made after this process, and is for others: its tasks are refused. */
       if (!self->worker->remote->sends_serialized
           && g_error_matches (local, PTO_ERROR, PTO_ERROR_NOT_FOUND))
-        return TRUE;
+        {
+          g_hash_table_add (self->late, g_memdup2 (call->digest, PTO_DIGEST_SIZE));
+          return TRUE;
+        }
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }

@@ -883,7 +883,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
 {
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
-  if (refused == NULL && !g_hash_table_contains (self->digests, task->call.digest))
+  if (g_hash_table_contains (self->late, task->call.digest))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                    _ ("it is a function of this process, made after the start, which %s can not be "

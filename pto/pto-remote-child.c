@@ -563,6 +563,7 @@ pto_remote_child_new (PtoWorker *worker, const char *path, const PtoChildParent 
   pto_trace_pieces_init (&self->pieces);
   self->stash = g_array_new (FALSE, FALSE, sizeof (PtoRemoteStash));
   g_array_set_clear_func (self->stash, pto_remote_child_clear_stash);
+  self->late = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, NULL);
   self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
                                          (GDestroyNotify) g_error_free);
   self->digests = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
@@ -578,6 +579,7 @@ pto_remote_child_free (PtoRemoteChild *self)
   g_clear_pointer (&self->directory, pto_remote_directory_free);
   g_array_unref (self->stash);
   g_hash_table_unref (self->refused);
+  g_hash_table_unref (self->late);
   g_hash_table_unref (self->digests);
   g_hash_table_unref (self->collectives);
   g_object_unref (self->worker);
