@@ -4,6 +4,8 @@
  */
 #include "still.h"
 
+#include "../pto/exec/fiber.h"
+
 #include <string.h>
 #include <unistd.h>
 
