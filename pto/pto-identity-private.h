@@ -70,6 +70,8 @@ PtoRegistration *pto_registration_new_compiled (PtoCallable *kernel, const char 
  * (PTO_ERROR_NOT_FOUND). */
 PtoRegistration *pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor,
                                                   GBytes *sources, GError **error);
+/* Of a function that is known in this program only, and was perhaps made after this process? */
+gboolean pto_descriptor_is_closure (GBytes *descriptor);
 /* The digests of the contents that a descriptor names, one after the other, in the order of its
  * sources; it may be anybody's. */
 GByteArray *pto_registration_list_contents (GBytes *descriptor, GError **error);

@@ -566,6 +566,16 @@ parse_sources (Parse *parse, GBytes *sources, GError **error)
   return reader.left == 0 || set_malformed (error, _ ("something follows its sources"));
 }
 
+gboolean
+pto_descriptor_is_closure (GBytes *descriptor)
+{
+  gsize size;
+  const guint8 *head = g_bytes_get_data (descriptor, &size);
+
+  return size >= HEAD_SIZE && memcmp (head, MAGIC, 4) == 0
+         && head[5] == PTO_CALLABLE_SOURCE_CLOSURE;
+}
+
 GByteArray *
 pto_registration_list_contents (GBytes *descriptor, GError **error)
 {

@@ -267,7 +267,8 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
     {
       /* A function that was made after this process, and is for others: its tasks are refused. */
       if (!self->worker->remote->sends_serialized
-          && g_error_matches (local, PTO_ERROR, PTO_ERROR_NOT_FOUND))
+          && g_error_matches (local, PTO_ERROR, PTO_ERROR_NOT_FOUND)
+          && pto_descriptor_is_closure (descriptor))
         {
           g_hash_table_add (self->late, g_memdup2 (call->digest, PTO_DIGEST_SIZE));
           return TRUE;

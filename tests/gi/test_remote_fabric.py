@@ -220,6 +220,19 @@ class Tcp(Case):
             print("# it was too slow, and was ended")
         self.mix()
 
+    def test_what_is_below_is_not_begun_again(self):
+        """Whoever was forked then would have a part in UCX."""
+        remote = self.add(sub_workers=1)
+        remote.register(remote_steps.double)
+        layer, x = self.host.register(remote_steps.layer), Pto.Buffer.array(8, "i8")
+        worker = self.which()
+        with open(f"/proc/{worker}/task/{worker}/children") as children:
+            os.kill(int(children.read()), signal.SIGKILL)
+        for _ in range(2):
+            with self.assertRaisesRegex(Pto.WorkerLostError, "L4/0/L3/0/sub0 (died .signal 9|.*before)"):
+                self.host.run(lambda orch: orch.submit_next_level(layer, [Pto.Tensor.of(x).read(), Pto.Tensor.of(x).write_existing()]))
+        self.assertEqual(self.which(), worker)
+
     def test_idle(self):
         """Whoever waits sleeps: its threads are not run again and again."""
         self.add()
