@@ -1,7 +1,6 @@
 # test_collectives.py: do workers of one level exchange tensors as it is said, whoever they are?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
-import sys
 import threading
 import time
 import unittest
@@ -12,13 +11,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root"))
+from remote_helper import np  # noqa: E402
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
 OPERATIONS = ("sum", "prod", "min", "max")

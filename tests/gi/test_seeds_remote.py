@@ -15,15 +15,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.join(here, "remote-root")
-sys.path.insert(0, root)
+from remote_helper import here, np, root  # noqa: E402
 
 s = Pto.seeds
 FACTOR = 3

@@ -433,6 +433,15 @@ take_line (const char *format, va_list args)
   world.n_lines++;
 }
 
+static int
+print (FILE *file, const char *format, va_list args)
+{
+  if (world_self () == NULL || file != stderr)
+    return vfprintf (file, format, args);
+  take_line (format, args);
+  return 0;
+}
+
 void __real_g_printerr (const char *format, ...);
 void __wrap_g_printerr (const char *format, ...) G_GNUC_PRINTF (1, 2);
 void
@@ -441,10 +450,7 @@ __wrap_g_printerr (const char *format, ...)
   va_list args;
 
   va_start (args, format);
-  if (world_self () != NULL)
-    take_line (format, args);
-  else
-    vfprintf (stderr, format, args);
+  print (stderr, format, args);
   va_end (args);
 }
 
@@ -453,13 +459,10 @@ int
 __wrap_fprintf (FILE *file, const char *format, ...)
 {
   va_list args;
-  int n = 0;
+  int n;
 
   va_start (args, format);
-  if (world_self () != NULL && file == stderr)
-    take_line (format, args);
-  else
-    n = vfprintf (file, format, args);
+  n = print (file, format, args);
   va_end (args);
   return n;
 }
@@ -469,13 +472,10 @@ int
 __wrap___fprintf_chk (FILE *file, int flag, const char *format, ...)
 {
   va_list args;
-  int n = 0;
+  int n;
 
   va_start (args, format);
-  if (world_self () != NULL && file == stderr)
-    take_line (format, args);
-  else
-    n = vfprintf (file, format, args);
+  n = print (file, format, args);
   va_end (args);
   return n;
 }
