@@ -34,10 +34,10 @@
 #define PAGE 4096u
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
-#define SEEDS 1000u
+#define SEEDS 300u
 #define assert_no_leaks() g_assert_cmpint (__lsan_do_recoverable_leak_check (), ==, 0)
 #else
-#define SEEDS 10000u
+#define SEEDS 2000u
 #define assert_no_leaks()
 #endif
 /* Seeds of as many kinds; to the first nothing is done. */
@@ -532,7 +532,8 @@ play_all (bool is_quiet)
 {
   uint32_t from = (uint32_t) get_number ("PTO_TEST_SEED", 0);
   uint32_t n
-      = (uint32_t) get_number ("PTO_TEST_SEEDS", g_getenv ("PTO_TEST_SEED") != NULL ? 1 : SEEDS);
+      = (uint32_t) get_number ("PTO_TEST_SEEDS", g_getenv ("PTO_TEST_SEED") != NULL ? 1 : SEEDS)
+        * (uint32_t) get_number ("PTO_TEST_TIMES", 1);
 
   memset (&total, 0, sizeof total);
   for (uint32_t seed = from; seed < from + n; seed++)

@@ -397,12 +397,19 @@ one_of_each (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *co
   return TRUE;
 }
 
+static guint
+number (const char *variable, guint fallback)
+{
+  const char *text = g_getenv (variable);
+
+  return text != NULL ? (guint) g_ascii_strtoull (text, NULL, 10) : fallback;
+}
+
 /* A child may be born with any of them held: nobody hears of it. */
 static void
 test_busy_allocator (void)
 {
-  const char *text = g_getenv ("PTO_TEST_ROUNDS");
-  guint rounds = text != NULL ? (guint) g_ascii_strtoull (text, NULL, 10) : 20;
+  guint rounds = number ("PTO_TEST_ROUNDS", 10) * number ("PTO_TEST_TIMES", 1);
   GThread *thread;
   LevelTestState state;
 

@@ -14,7 +14,7 @@
  * values, by the seed, and plain accesses that nothing orders end the program.
  *
  * Each seed is a graph, a choice of deaths and an interleaving: 10500 of them, or as many as
- * PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
+ * PTO_TEST_SEEDS says, PTO_TEST_TIMES as many, beginning with PTO_TEST_SEED.
  */
 #include "../../pto/core/progress.h"
 #include "../../pto/core/run.h"
@@ -972,7 +972,7 @@ static void
 test_seeds (void)
 {
   uint64_t first = number ("PTO_TEST_SEED", 1);
-  uint64_t n = number ("PTO_TEST_SEEDS", SEEDS);
+  uint64_t n = number ("PTO_TEST_SEEDS", SEEDS) * number ("PTO_TEST_TIMES", 1);
 
   for (uint64_t seed = first; seed < first + n; seed++)
     {
