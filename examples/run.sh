@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh: what does libpto do? Installs what is missing, builds, and runs batch paged attention on a simulated chip.
+# run.sh: what does libpto do? Installs what is missing, builds the library and its programs, and runs batch paged attention
+# on a simulated chip.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 
@@ -8,7 +9,8 @@ cd "$source_root"
 . examples/setup.sh
 
 install_packages $build_packages
-build build
+configure build
+build build product
 
 pto=build/pto/tools/pto
 $pto run examples/batch-paged-attention --case seed --repeat 5

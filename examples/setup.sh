@@ -44,8 +44,8 @@ install_packages () {
   fi
 }
 
-# $1: build directory, further arguments are meson's. Configures once, builds what changed.
-build () {
+# $1: build directory; further arguments are meson's. Configures once.
+configure () {
   directory=$1
   shift
   log=$directory.log # beside it: meson wants an empty directory
@@ -56,14 +56,22 @@ build () {
       tail -n 30 "$log" >&2
       fail "meson setup failed"
     }
+    rm -f "$log"
   fi
-  if ninja -C "$directory" -n 2> /dev/null | grep -q 'no work to do'; then
+}
+
+# $1: build directory; further arguments are the targets, without any: all. Builds what changed.
+build () {
+  directory=$1
+  shift
+  log=$directory.log
+  if ninja -C "$directory" -n "$@" 2> /dev/null | grep -q 'no work to do'; then
     rm -f "$log"
     return 0
   fi
   printf 'Building libpto in %s ... ' "$directory"
   start=$(date +%s)
-  ninja -C "$directory" > "$log" 2>&1 || {
+  ninja -C "$directory" "$@" > "$log" 2>&1 || {
     echo failed
     grep -E 'error|FAILED|warning' "$log" | head -n 40 >&2
     tail -n 10 "$log" >&2
