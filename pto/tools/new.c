@@ -116,7 +116,7 @@ const ToolCommand tool_new_command = {
   .operands = N_ ("DIR"),
   .summary
   = N_ ("Writes an example into DIR, which is made or is empty: a kernel, an orchestration "
-        "of two tasks, a\nreference, and the pto.ini that names them. It is the one of "
-        "the README, and pto run DIR runs it."),
+        "of two tasks, a\nreference, and the pto.ini that names them. The manual's "
+        "page \"Write your own\" explains them.\npto run DIR runs them."),
   .run = tool_new,
 };

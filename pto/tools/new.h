@@ -14,7 +14,7 @@ typedef struct
   const char *text;
 } NewFile;
 
-/* The README's example, which the build takes from there; up to one without a name. */
+/* The example of doc/own.md, which the build takes from there; up to one without a name. */
 extern const NewFile new_files[];
 
 G_END_DECLS

@@ -1,19 +1,18 @@
-# take_example.py: which files does the README's example have? (for `pto new`)
+# take_example.py: which files does the example of doc/own.md have? (for `pto new`)
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Arguments: the README, the source to write. The blocks of C and of INI below "Write your own", each of which begins with its
-# file's name, as they stand there.
+# Arguments: the page, the source to write. Copies the blocks of C and INI as they are; each begins with the name of its file.
 import re
 import sys
 
-readme, output = sys.argv[1:]
-with open(readme, encoding="utf-8") as file:
-    section = file.read().split("\n## Write your own\n")[1].split("\n## ")[0]
+page, output = sys.argv[1:]
+with open(page, encoding="utf-8") as file:
+    content = file.read()
 files = [(re.match(r"(?:/\*|#) (\S+):", text).group(1), text)
-         for text in re.findall(r"(?ms)^```(?:c|ini)\n(.*?)^```$", section)]
+         for text in re.findall(r"(?ms)^```(?:c|ini)\n(.*?)^```$", content)]
 names = [name for name, _ in files]
 if names != ["scale.c", "twice.c", "sixfold.c", "pto.ini"]:
-    sys.exit(f"{readme}: the example has other files than pto new knows of: {names}")
+    sys.exit(f"{page}: the example has other files than pto new knows of: {names}")
 
 
 def quote(line):

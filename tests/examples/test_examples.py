@@ -15,6 +15,7 @@ import tap  # noqa: E402
 PTO = sys.argv[1]
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
 README = os.environ["PTO_TEST_README"]
+DOC = os.path.join(os.path.dirname(README), "doc")
 
 
 def run(*words, **environment):
@@ -50,7 +51,7 @@ class Examples(unittest.TestCase):
             result = self.result("batch-paged-attention", *words[1:-1], picture)
             with open(picture, encoding="utf-8") as file:
                 drawn = file.read()
-        with open(os.path.join(os.path.dirname(README), "doc", "attention.svg"), encoding="utf-8") as file:
+        with open(os.path.join(DOC, "attention.svg"), encoding="utf-8") as file:
             self.assertTrue(drawn == file.read(), "doc/attention.svg is of another version: pto run " + " ".join(words))
         with open(README, encoding="utf-8") as file:
             below = re.search(r"!\[.*\]\(doc/attention\.svg\)\s+\*(.*?)\*\n", file.read(), re.DOTALL).group(1)
@@ -234,8 +235,8 @@ class Examples(unittest.TestCase):
         self.assertIn("the group [example] is missing: a program can use this", done.stderr)
 
     def test_readme_program(self):
-        """The sources that README.md shows compile and compute what it says."""
-        with open(README, encoding="utf-8") as file:
+        """The sources that doc/own.md shows compile and compute what it says."""
+        with open(os.path.join(DOC, "own.md"), encoding="utf-8") as file:
             blocks = re.findall(r"```(?:c|ini)\n(.*?)```", file.read(), re.DOTALL)
         names = {re.search(r"(\S+\.(?:c|ini)):", block).group(1): block for block in blocks}
         self.assertEqual(sorted(names), ["pto.ini", "scale.c", "sixfold.c", "twice.c"])

@@ -15,6 +15,7 @@ import tap  # noqa: E402
 
 PROGRAMS = {os.path.basename(path): path for path in sys.argv[1:]}
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
+ROOT = os.path.dirname(os.environ["PTO_TEST_README"])
 PYTHON = os.environ["PTO_TEST_PYTHON"]
 GJS = os.environ["PTO_TEST_GJS"]
 DECODE_STEP = (r"40 layers, 21840 tasks, \d+ edges, captured once, launched 100 times: [\d.]+ ms a step, [\d.]+ as an "
@@ -170,14 +171,12 @@ class LevelExamples(unittest.TestCase):
         self.program("vector-cplusplus", "16384 elements, 5 tasks, 6 edges", ("vector", "kernels"))
 
     def test_javascript_chapter(self):
-        """The program that doc/javascript.md begins with, with the kernel of README.md."""
+        """The program that doc/javascript.md begins with, with the kernel of doc/own.md."""
         if GJS == "":
             self.skipTest("no gjs")
-        readme = os.environ["PTO_TEST_README"]
         with tempfile.TemporaryDirectory() as directory:
-            for name, file, pattern in (("scale.c", readme, r"```c\n(/\* scale\.c.*?)```"),
-                                        ("six.js", os.path.join(os.path.dirname(readme), "doc", "javascript.md"), r"```js\n(.*?)```")):
-                with open(file, encoding="utf-8") as text, open(os.path.join(directory, name), "w", encoding="utf-8") as out:
+            for name, page, pattern in (("scale.c", "own.md", r"```c\n(/\* scale\.c.*?)```"), ("six.js", "javascript.md", r"```js\n(.*?)```")):
+                with open(os.path.join(ROOT, "doc", page), encoding="utf-8") as text, open(os.path.join(directory, name), "w", encoding="utf-8") as out:
                     out.write(re.search(pattern, text.read(), re.DOTALL).group(1))
             done = subprocess.run([GJS, "-m", "six.js"], capture_output=True, text=True, timeout=100, check=False, cwd=directory)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "6,6,6,6\n", ""))
@@ -193,14 +192,13 @@ class LevelExamples(unittest.TestCase):
         self.javascript("two-chips/two_chips.js", r"two chips: 32610\.\d+, expected 32610\.880")
 
     def test_readme(self):
-        """The program for several chips that README.md shows."""
+        """The program for several chips that doc/levels.md begins with."""
         if PYTHON == "":
             self.skipTest("no Python with gi")
-        readme = os.environ["PTO_TEST_README"]
-        with open(readme, encoding="utf-8") as file:
-            program = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)[1]
+        with open(os.path.join(ROOT, "doc", "levels.md"), encoding="utf-8") as file:
+            program = re.search(r"```python\n(.*?)```", file.read(), re.DOTALL)[1]
         done = subprocess.run([PYTHON, "-c", program], capture_output=True, text=True, timeout=100, check=False,
-                              cwd=os.path.dirname(readme))
+                              cwd=ROOT)
         self.assertEqual((done.returncode, done.stdout), (0, "1024.0\n"), done.stderr)
 
     def test_what_is_missing_is_named(self):

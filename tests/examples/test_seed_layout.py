@@ -157,7 +157,7 @@ class SeedLayout(unittest.TestCase):
                            PA_SEQ_LEN="5,17,33"))
 
     def test_without_environment(self):
-        """As README.md shows it: nothing but a build directory beside the examples says where the library is."""
+        """As doc/seeds.md shows it: nothing but a build directory beside the examples says where the library is."""
         build = os.path.join(EXAMPLES, "..", "build")
         if not os.path.exists(os.path.join(build, "pto", "Pto-1.typelib")):
             self.skipTest("the build directory is not ./build")
@@ -371,11 +371,12 @@ class Python(unittest.TestCase):
             self.assertEqual(said[0], said[1])
 
     def test_readme(self):
-        """The Python program that README.md shows."""
-        with open(os.environ["PTO_TEST_README"], encoding="utf-8") as file:
-            text = file.read()
-        program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
-        source = next(b for b in re.findall(r"```c\n(.*?)```", text, re.DOTALL) if "scale.c:" in b)
+        """The Python program that README.md shows, with the kernel of doc/own.md."""
+        readme = os.environ["PTO_TEST_README"]
+        with open(readme, encoding="utf-8") as file:
+            program = re.search(r"```python\n(.*?)```", file.read(), re.DOTALL).group(1)
+        with open(os.path.join(os.path.dirname(readme), "doc", "own.md"), encoding="utf-8") as file:
+            source = next(b for b in re.findall(r"```c\n(.*?)```", file.read(), re.DOTALL) if "scale.c:" in b)
         with tempfile.TemporaryDirectory() as directory:
             with open(os.path.join(directory, "scale.c"), "w", encoding="utf-8") as file:
                 file.write(source)

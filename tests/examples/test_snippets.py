@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Each page is gone through once, from top to bottom, in a directory of its own, where examples and build/pto/tools/pto are what they are
-# in a checkout, and the files of README.md ("scale.c: ...") lie. What stands behind ``` says what becomes of a block:
+# in a checkout, and the files of doc/own.md ("scale.c: ...") lie. What stands behind ``` says what becomes of a block:
 #
-#   c, cpp, ini, csv   a file: its name is file=NAME, or in the comment of its first line; something that is run has to use it
+#   c, cpp, ini, csv   a file: its name is file=NAME, or in the comment of its first line; something that is run has to use it. With
+#                      part=NAME the block is compared with that file, which has to contain it when the page is through
 #   python             is run by the page's one Python. What `print(...)  # 6.0` says it prints, a number, a list or a text in quotes, is compared
 #   js                 all of a page are one module
 #   sh                 is run by the shell. Lines with a word that stands for something (PID, FILE) are not
@@ -31,8 +32,9 @@ PTO = os.environ["PTO_TEST_PROGRAM"]
 PYTHON = os.environ["PTO_TEST_PYTHON"]
 GJS = os.environ["PTO_TEST_GJS"]
 PAGES = sys.argv[1:] or ["README.md"] + sorted("doc/" + name for name in os.listdir(os.path.join(ROOT, "doc")) if name.endswith(".md") and not name.endswith("-zh.md"))
+EXAMPLE = "doc/own.md"  # its files are there on every page
 # How many blocks of all pages may be left alone, and how many are no code at all. Who adds one changes the number, and says why there.
-NOT_RUN, NOT_CODE = 8, 12
+NOT_RUN, NOT_CODE = 12, 12
 
 BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$|<!-- run (?P<hidden>\w+)\n(?P<unseen>.*?)-->", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"\A(?:/\*|//|#) (\S+\.(?:c|cc|h|ini|csv)):")
@@ -74,7 +76,8 @@ class Block:
         self.line = text.count("\n", 0, match.start()) + 1
         self.place = f"{page}:{self.line}"
         named = NAMED.match(self.code)
-        self.file = self.words.get("file") or (named[1] if named and self.language in FILES else None)
+        self.part = self.words.get("part")
+        self.file = self.words.get("file") or (named[1] if named and self.language in FILES and not self.part else None)
         self.output = None
 
 
@@ -125,6 +128,10 @@ class Page:
                 if block.language in ("python", "js", "sh", "console") and "norun" not in block.words and not block.file:
                     getattr(self, "run_" + block.language)(block)
             self.run_module()
+            for block in everything:
+                if block.part:
+                    with open(os.path.join(self.directory, block.part), encoding="utf-8") as file:
+                        self.test.assertIn(block.code, file.read(), f"{block.place}: {block.part} has no such lines")
         finally:
             if self.python is not None:
                 self.python.stdin.close()
@@ -203,15 +210,15 @@ class Snippets(unittest.TestCase):
             if PYTHON:
                 os.mkdir(os.path.join(directory, "bin"))
                 os.symlink(PYTHON, os.path.join(directory, "bin", "python3"))
-            for block in blocks("README.md"):
-                if block.file and page != "README.md":
+            for block in blocks(EXAMPLE):
+                if block.file and page != EXAMPLE:
                     with open(os.path.join(directory, block.file), "w", encoding="utf-8") as file:
                         file.write(block.code)
             Page(self, page, directory).run(everything)
         run = "\n".join(block.code for block in everything if block.file is None)
         others = "\n".join(block.code for block in everything if block.file)
         for block in everything:
-            if block.file and page != "README.md":
+            if block.file and page != EXAMPLE:
                 used = block.file in run or re.search(rf"(?:source|include|file)\W*{re.escape(block.file)}", others)
                 self.assertTrue(used or block.file == "pto.ini", f"{block.place}: nobody uses {block.file}")
 
@@ -229,12 +236,12 @@ class Snippets(unittest.TestCase):
             self.assertIsNone(found, f"{page}: put this between ```: {found and found[1]}")
             for block in blocks(page):
                 self.assertIn(block.language, LANGUAGES, f"{block.place}: of which language is it?")
-                self.assertLessEqual(set(block.words), {"file", "norun", "rough", "raises", "status"}, block.place)
+                self.assertLessEqual(set(block.words), {"file", "norun", "part", "rough", "raises", "status"}, block.place)
                 if "norun" in block.words:
                     self.assertGreater(len(block.words["norun"]), 10, f"{block.place}: why is it not run?")
                     not_run.append(block.place)
                 elif block.language in FILES:
-                    self.assertIsNotNone(block.file, f"{block.place}: which file is it? file=NAME")
+                    self.assertIsNotNone(block.file or block.part, f"{block.place}: which file is it? file=NAME")
                 elif block.language == "text":
                     not_code.append(block.place)
         self.assertEqual(len(not_run), NOT_RUN, not_run)

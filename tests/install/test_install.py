@@ -210,11 +210,9 @@ class Install(unittest.TestCase):
         override = next(d for d, _, names in os.walk(self.root) if "Pto.py" in names)
         here = os.path.join(self.directory, "six")
         os.mkdir(here)
-        with open(os.path.join(source, "README.md"), encoding="utf-8") as file:
-            text = file.read()
-        for name, pattern in (("six.py", r"```python\n(.*?)```"), ("scale.c", r"```c\n(/\* scale\.c.*?)```")):
-            with open(os.path.join(here, name), "w", encoding="utf-8") as file:
-                file.write(re.search(pattern, text, re.DOTALL).group(1))
+        for name, page, pattern in (("six.py", "README.md", r"```python\n(.*?)```"), ("scale.c", "doc/own.md", r"```c\n(/\* scale\.c.*?)```")):
+            with open(os.path.join(here, name), "w", encoding="utf-8") as file, open(os.path.join(source, page), encoding="utf-8") as text:
+                file.write(re.search(pattern, text.read(), re.DOTALL).group(1))
         said = run([sys.executable, os.path.join(source, "pto", "gi", "say_how.py"), self.root,
                     os.path.join(self.root, "bin"), self.libdir, os.path.join(self.root, "share"), override, gi_python])
         lines = re.findall("export .*", said)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# test_pto_new.py: is what `pto new` writes the README's example, and does it run?
+# test_pto_new.py: is what `pto new` writes the example of doc/own.md, and does it run?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
 import re
@@ -9,6 +9,7 @@ import subprocess
 import pto_test
 from pto_test import DEADLINE, HERE, PROGRAM, PtoTest
 
+PAGE = os.path.join(HERE, "..", "..", "doc", "own.md")
 NAMES = ["pto.ini", "scale.c", "sixfold.c", "twice.c"]
 
 
@@ -23,13 +24,13 @@ class New(PtoTest):
     def test_readme(self):
         """Each file as it stands there, and no other."""
         self.assertEqual(self.passes("new", "one"), "one: scale.c twice.c sixfold.c pto.ini\nRun it: pto run one\n")
-        with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
-            readme = file.read()
+        with open(PAGE, encoding="utf-8") as file:
+            page = file.read()
         files = self.files()
         self.assertEqual(sorted(files), NAMES)
         for name, text in files.items():
             language = "ini" if name.endswith(".ini") else "c"
-            self.assertEqual(readme.count(f"\n```{language}\n{text}```\n"), 1, name)
+            self.assertEqual(page.count(f"\n```{language}\n{text}```\n"), 1, name)
             self.assertIn(name, text.splitlines()[0])
 
     def test_runs(self):
@@ -70,7 +71,7 @@ class New(PtoTest):
         def prepare():
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-        with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
+        with open(PAGE, encoding="utf-8") as file:
             sizes = {re.search(r"(\S+\.c):", text).group(1): len(text)
                      for text in re.findall(r"(?ms)^```c\n(.*?)^```$", file.read())}
         limit = sizes["scale.c"] + 1
