@@ -13,6 +13,7 @@
 #include "../../pto/core/ready.h"
 #include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
+#include "../short.h"
 
 #include <glib.h>
 
@@ -21,7 +22,7 @@
 #define SCALE(n) ((n) / 20)
 #define WATCHDOG_S 1200
 #else
-#define SCALE(n) (n)
+#define SCALE(n) SCALE_SHORT (n)
 #define WATCHDOG_S 600
 #endif
 

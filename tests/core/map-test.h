@@ -6,6 +6,7 @@
 
 #include "../../pto/core/tensor_map.h"
 
+#include "../short.h"
 #include "oracle.h"
 
 #include <glib.h>
@@ -13,8 +14,6 @@
 #define BASE UINT64_C (0x10000)
 #define ALL (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR)
 #define SEEDS (PTO_HAZARD_RAW | PTO_HAZARD_WAW)
-/* PTO_TEST_SHORT: for valgrind, where everything takes fifty times as long. */
-#define RUN_SHORT (g_getenv ("PTO_TEST_SHORT") != NULL)
 
 /* Tasks are numbered in the order of their submits. */
 typedef struct

@@ -310,7 +310,7 @@ test_blocks_and_cancel (void)
       .may_end_as = PTO_STATUS_CANCELLED,
       .body = blocks_and_cancel,
       .check = check_blocks_and_cancel });
-  g_assert_cmpuint (early, >, 0);
+  explorer_assert_cmpuint (early, >, 0);
 }
 
 /* Blocks of neighbours in any cohort; neighbours of one cohort; and two that need all places of a
@@ -397,8 +397,8 @@ test_cancelled_parties (void)
       .may_end_as = PTO_STATUS_CANCELLED,
       .body = cancelled_parties,
       .check = check_cancelled_parties });
-  g_assert_cmpuint (early, >, 10);
-  g_assert_cmpuint (late, >, 0);
+  explorer_assert_cmpuint (early, >, 10);
+  explorer_assert_cmpuint (late, >, 0);
 }
 
 static void

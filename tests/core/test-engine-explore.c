@@ -49,8 +49,8 @@ test_three_tasks (void)
       .at_least = 10000,
       .body = three_tasks,
       .check = check_three_tasks });
-  g_assert_cmpuint (early, >, 100);
-  g_assert_cmpuint (late, >, 100);
+  explorer_assert_cmpuint (early, >, 100);
+  explorer_assert_cmpuint (late, >, 100);
 }
 
 static void
@@ -277,8 +277,8 @@ test_watched_task (void)
                                .at_least = 200,
                                .body = one_watched_task,
                                .check = check_one });
-  g_assert_cmpuint (early, >, 0);
-  g_assert_cmpuint (late, >, 0);
+  explorer_assert_cmpuint (early, >, 0);
+  explorer_assert_cmpuint (late, >, 0);
 }
 
 /* --- a producer that fails before, while and after its consumer is wired --- */
@@ -423,7 +423,7 @@ test_full_ring (void)
       .at_least = 5000,
       .body = full_ring,
       .check = check_full_ring });
-  g_assert_cmpuint (late, >, 100);
+  explorer_assert_cmpuint (late, >, 100);
 }
 
 /* A consumer's reference is the last thing that holds the ring. */
@@ -462,7 +462,7 @@ test_full_ring_of_references (void)
                                .at_least = 2000,
                                .body = full_ring_of_references,
                                .check = check_full_ring });
-  g_assert_cmpuint (late, >, 100);
+  explorer_assert_cmpuint (late, >, 100);
 }
 
 /* A reference that is given back by a consumer that is not complete yet. */
@@ -610,7 +610,7 @@ test_two_producers (void)
                                .body = two_producers,
                                .check = check_two_producers });
   /* They do it side by side. */
-  g_assert_cmpuint (late, >, 100);
+  explorer_assert_cmpuint (late, >, 100);
 }
 
 /* --- the edge of a consumer that runs, ends and is retired while its producer's list is still
@@ -807,9 +807,9 @@ test_cancelled_chain (void)
                                .may_end_as = PTO_STATUS_CANCELLED,
                                .body = cancelled_chain,
                                .check = check_cancelled_chain });
-  g_assert_cmpuint (n_told_early, >, AT_LEAST (100));
-  g_assert_cmpuint (early, >, AT_LEAST (100));
-  g_assert_cmpuint (late, >, AT_LEAST (100));
+  explorer_assert_cmpuint (n_told_early, >, AT_LEAST (100));
+  explorer_assert_cmpuint (early, >, AT_LEAST (100));
+  explorer_assert_cmpuint (late, >, AT_LEAST (100));
 }
 
 /* Before the run begins it is asked itself, and neither misses the other. */
@@ -863,8 +863,8 @@ test_cancelled_early (void)
                                .before = begin_to_cancel_early,
                                .body = two_early,
                                .check = check_cancelled_early });
-  g_assert_cmpuint (early, >, 0);
-  g_assert_cmpuint (late, >, 10);
+  explorer_assert_cmpuint (early, >, 0);
+  explorer_assert_cmpuint (late, >, 10);
 }
 
 static void
@@ -878,8 +878,8 @@ test_cancelled_full_ring (void)
       .may_end_as = PTO_STATUS_CANCELLED,
       .body = cancelled_full_ring,
       .check = check_cancelled_full_ring });
-  g_assert_cmpuint (early, >, 100);
-  g_assert_cmpuint (late, >, 100);
+  explorer_assert_cmpuint (early, >, 100);
+  explorer_assert_cmpuint (late, >, 100);
 }
 
 /* --- somebody who looks at a ring's shared memory --- */
@@ -924,8 +924,8 @@ test_observer (void)
                                .at_least = 2000,
                                .body = two_observed_tasks,
                                .check = check_two });
-  g_assert_cmpuint (early, >, AT_LEAST (100));
-  g_assert_cmpuint (late, >, 0);
+  explorer_assert_cmpuint (early, >, AT_LEAST (100));
+  explorer_assert_cmpuint (late, >, 0);
 }
 
 static void

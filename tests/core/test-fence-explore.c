@@ -125,8 +125,8 @@ test_changes (void)
           &(struct sides_paths){
               .bound = 2, .stale_bound = 2, .at_least = 10000, .begin = begin, .end = check },
           &changing);
-      g_assert_cmpuint (n_there, >, 100);
-      g_assert_cmpuint (n_not_there, >, 100);
+      explorer_assert_cmpuint (n_there, >, 100);
+      explorer_assert_cmpuint (n_not_there, >, 100);
     }
 }
 

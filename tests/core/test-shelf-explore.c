@@ -116,8 +116,8 @@ test_once (const void *data)
   g_test_message ("%" G_GUINT64_FORMAT " paths: %" G_GUINT64_FORMAT " begun, %" G_GUINT64_FORMAT
                   " put back",
                   explorer.schedules, all_begun, all_pushed);
-  g_assert_cmpuint (all_begun, >, 1000);
-  g_assert_cmpuint (all_pushed, >, 1000);
+  explorer_assert_cmpuint (all_begun, >, 1000);
+  explorer_assert_cmpuint (all_pushed, >, 1000);
 }
 
 int

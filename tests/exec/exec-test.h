@@ -8,6 +8,7 @@
 
 #include "fiber.h"
 #include "pto_exec.h"
+#include "../short.h"
 
 #include <glib.h>
 
@@ -24,7 +25,7 @@
 #ifdef PTO_TSAN
 #define SCALE(n) ((n) / 20)
 #else
-#define SCALE(n) (n)
+#define SCALE(n) SCALE_SHORT (n)
 #endif
 
 static const char *const backend_names[] = { "par", "det", "threads", "host" };

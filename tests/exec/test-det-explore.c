@@ -184,7 +184,7 @@ explore (uint32_t bound, uint64_t at_least, void (*const *fns) (void *))
       &(struct sides_paths){
           .bound = bound, .stale_bound = 1, .at_least = at_least, .begin = begin, .end = check },
       fns);
-  g_assert_cmpuint (n_alone, >, 0);
+  explorer_assert_cmpuint (n_alone, >, 0);
 }
 
 static void

@@ -653,8 +653,8 @@ test_deadline (void)
                                .sides = { guest_waits_with_deadline, timer, messenger, child },
                                .mail = 1 });
 #if !defined(PTO_TSAN) && !defined(PTO_ASAN)
-  g_assert_cmpuint (in_time, >, AT_LEAST (1000));
-  g_assert_cmpuint (too_late, >, AT_LEAST (1000));
+  explorer_assert_cmpuint (in_time, >, AT_LEAST (1000));
+  explorer_assert_cmpuint (too_late, >, AT_LEAST (1000));
 #endif
 }
 

@@ -532,8 +532,8 @@ test_carry (void)
                                .nappers = 1,
                                .others = { guest_carries, timer },
                                .handled = { 1, 0 } });
-  g_assert_cmpuint (carried, >, 0);
-  g_assert_cmpuint (not_carried, >, 0);
+  explorer_assert_cmpuint (carried, >, 0);
+  explorer_assert_cmpuint (not_carried, >, 0);
 }
 
 /* A deadline that comes before, while and after the guest is woken; and one of a fiber, for which
@@ -546,8 +546,8 @@ test_deadlines (void)
                                .at_least = 450,
                                .carriers = 1,
                                .others = { guest_waits_with_deadline, timer, messenger } });
-  g_assert_cmpuint (in_time, >, 0);
-  g_assert_cmpuint (too_late, >, 0);
+  explorer_assert_cmpuint (in_time, >, 0);
+  explorer_assert_cmpuint (too_late, >, 0);
   explore (&(struct scenario){ .bound = 2,
                                .at_least = 12500,
                                .carriers = 1,

@@ -153,8 +153,8 @@ test_deadline (void)
   static void (*const all[]) (void *) = { patient, speaker, timer, NULL };
 
   explore (3, 100, all);
-  g_assert_cmpuint (in_time, >, 10);
-  g_assert_cmpuint (too_late, >, 10);
+  explorer_assert_cmpuint (in_time, >, 10);
+  explorer_assert_cmpuint (too_late, >, 10);
 }
 
 int

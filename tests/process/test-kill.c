@@ -8,9 +8,10 @@
  * After each round the process holds what it held before, the error is the right one, and the work
  * that did not need the dead is finished.
  *
- * Every cell once; then PTO_TEST_ROUNDS random rounds (40 unless told, PTO_TEST_TIMES as many), beginning with the seed
- * PTO_TEST_SEED.
+ * Every cell once; then PTO_TEST_ROUNDS random rounds (40 unless told, PTO_TEST_TIMES as many),
+ * beginning with the seed PTO_TEST_SEED.
  */
+#include "../short.h"
 #include "level-test.h"
 
 #include <signal.h>
@@ -424,7 +425,7 @@ static void
 test_random (void)
 {
   uint64_t first = number ("PTO_TEST_SEED", 1);
-  uint64_t n = number ("PTO_TEST_ROUNDS", ROUNDS) * number ("PTO_TEST_TIMES", 1);
+  uint64_t n = number ("PTO_TEST_ROUNDS", SCALE_SHORT (ROUNDS)) * number ("PTO_TEST_TIMES", 1);
 
   for (uint64_t seed = first; seed < first + n; seed++)
     {

@@ -18,6 +18,7 @@
  */
 #include "../../pto/core/progress.h"
 #include "../../pto/core/run.h"
+#include "../short.h"
 #include "pool-test.h"
 
 #ifdef PTO_WEAK
@@ -972,7 +973,7 @@ static void
 test_seeds (void)
 {
   uint64_t first = number ("PTO_TEST_SEED", 1);
-  uint64_t n = number ("PTO_TEST_SEEDS", SEEDS) * number ("PTO_TEST_TIMES", 1);
+  uint64_t n = number ("PTO_TEST_SEEDS", SCALE_SHORT (SEEDS)) * number ("PTO_TEST_TIMES", 1);
 
   for (uint64_t seed = first; seed < first + n; seed++)
     {

@@ -11,6 +11,7 @@
 #include "../../pto/exec/pto_exec.h"
 #include "../../sim/chip.h"
 #include "../../sim/memory.h"
+#include "../short.h"
 
 #include <glib.h>
 #include <stdint.h>
@@ -33,7 +34,7 @@
 #ifdef SIM_SANITIZED
 #define SCALE(n) ((n) / 20)
 #else
-#define SCALE(n) (n)
+#define SCALE(n) SCALE_SHORT (n)
 #endif
 
 /* For functions that crash or loop on purpose. */

@@ -4,8 +4,15 @@
  */
 #include "explorer.h"
 
+#include "../../pto/exec/exec-private.h"
+#include "../short.h"
+
 #include <glib.h>
 #include <string.h>
+
+#define FEW_PATHS 100u
+/* Random choices of 10 that take the first option, so that preemptions come late in a path. */
+#define FIRST_OF_10 8u
 
 /* What is explored may call something else by this name. */
 #undef pto_yield
@@ -13,12 +20,17 @@ void pto_yield (struct pto_exec *exec);
 
 struct explorer explorer;
 
+static uint64_t generator[4];
+
 void
 explorer_init (uint32_t bound, uint32_t stale_bound)
 {
   memset (&explorer, 0, sizeof explorer);
   explorer.bound = bound;
   explorer.stale_bound = stale_bound;
+  explorer.few = RUN_SHORT;
+  for (uint32_t i = 0; i < 4; i++)
+    generator[i] = i + 1;
 }
 
 void
@@ -49,7 +61,9 @@ take_option (uint32_t width)
   g_assert_cmpuint (explorer.depth, <, EXPLORER_STEPS_MAX);
   if (explorer.depth == explorer.length)
     {
-      explorer.path[explorer.length] = 0;
+      bool first = !explorer.few || pto_rng_below (generator, 10) < FIRST_OF_10;
+
+      explorer.path[explorer.length] = first ? 0 : (uint16_t) pto_rng_below (generator, width);
       explorer.width[explorer.length++] = (uint16_t) width;
     }
   /* The same choices lead to the same place. */
@@ -116,6 +130,11 @@ explorer_advance (void)
 {
   explorer.schedules++;
   explorer.depth = explorer.preemptions = explorer.stale = 0;
+  if (explorer.few)
+    {
+      explorer.length = 0;
+      return explorer.schedules < FEW_PATHS;
+    }
   while (explorer.length > 0
          && explorer.path[explorer.length - 1] + 1 == explorer.width[explorer.length - 1])
     explorer.length--;

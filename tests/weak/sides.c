@@ -178,6 +178,6 @@ sides_explore (const struct sides_paths *paths, const void *scenario)
     }
   while (explorer_advance ());
   g_test_message ("%" G_GUINT64_FORMAT " schedules", explorer.schedules);
-  g_assert_cmpuint (explorer.schedules, >=, paths->at_least);
+  explorer_assert_cmpuint (explorer.schedules, >=, paths->at_least);
   pto_exec_free (explorer.exec);
 }
