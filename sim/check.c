@@ -682,7 +682,7 @@ ask (PTO2Access *access, uintptr_t address, size_t size, int writes)
          (uintptr_t) __builtin_frame_address (0));
 }
 
-void
+__attribute__ ((noinline)) void
 pto_check_connect (void *data)
 {
   PTO2AccessTable *table = data;
@@ -701,9 +701,7 @@ pto_check_connect (void *data)
 
 /* --- a kernel --- */
 
-/* Not inlined, these three: a fiber may go on on another thread, and its variable is asked for
- * here.
- */
+/* Not inlined, these two: a thread-local variable needs a function without a switch. */
 __attribute__ ((noinline)) struct pto_check_context *
 pto_check_enter (struct pto_check *check, pto_task_id id, uint32_t block, bool instrumented,
                  const void *own, size_t own_bytes)
@@ -907,7 +905,7 @@ forget (struct pto_check_context *context)
   context->n_ranges = 0;
 }
 
-__attribute__ ((noinline)) void
+void
 pto_check_leave (struct pto_check_context *context)
 {
   struct pto_check *check;
@@ -917,7 +915,7 @@ pto_check_leave (struct pto_check_context *context)
   if (context == NULL)
     return;
   check = context->check;
-  current = NULL;
+  pto_check_resume (NULL);
   if (context->instrumented)
     collect_blocks (context);
   else

@@ -191,7 +191,8 @@ pto_fiber_clear (struct pto_fiber *fiber)
   fiber->sp = NULL;
 }
 
-void
+/* Not inlined: thread-local variables need a function without a switch. */
+__attribute__ ((noinline)) void
 pto_fiber_adopt (struct pto_fiber *fiber)
 {
   memset (fiber, 0, sizeof *fiber);

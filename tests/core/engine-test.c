@@ -117,10 +117,18 @@ endpoint_of (struct pto_endpoint *endpoint)
 
 static _Thread_local const struct pto_endpoint *here;
 
-const struct pto_endpoint *
+/* Not inlined, these two: a kernel may continue on another thread, so run() must not keep the
+ * variable's address. */
+__attribute__ ((noinline)) const struct pto_endpoint *
 machine_here (void)
 {
   return here;
+}
+
+static __attribute__ ((noinline)) void
+set_here (const struct pto_endpoint *endpoint)
+{
+  here = endpoint;
 }
 
 static void
@@ -136,7 +144,7 @@ run (struct machine_endpoint *endpoint)
   endpoint->failed = endpoint->gone;
   for (uint32_t b = 0; b < n && !endpoint->failed; b++)
     {
-      here = &endpoint->endpoint;
+      set_here (&endpoint->endpoint);
       kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
     }
 }
