@@ -10,6 +10,8 @@
 
 #include "pto-remote-private.h"
 
+#include "../pto-stdout-private.h"
+
 #include <errno.h>
 #include <glib-unix.h>
 #include <poll.h>
@@ -406,7 +408,8 @@ remote_listen_main (const Options *options)
                         .clients = g_array_new (FALSE, FALSE, sizeof (Client)),
                         .gate_argv = remote_make_argv (options),
                         .session_argv = remote_make_argv (options) };
-  gboolean goes_on = TRUE;
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean goes_on, is_told;
   sigset_t set;
   int signals;
 
@@ -442,8 +445,11 @@ remote_listen_main (const Options *options)
       return remote_get_status (error);
     }
   for (guint i = 0; i < names->len; i++)
-    printf ("pto-remote listens at %s\n", (const char *) g_ptr_array_index (names, i));
-  fflush (stdout);
+    g_string_append_printf (text, "pto-remote listens at %s\n",
+                            (const char *) g_ptr_array_index (names, i));
+  /* In one piece: a reader that ends after the first line has had all of it. */
+  pto_stdout_print (text->str);
+  goes_on = is_told = pto_stdout_finish () == 0;
   listener.heard = g_get_monotonic_time ();
   while (goes_on)
     wait_and_serve (&listener, signals, &goes_on);
@@ -456,5 +462,5 @@ remote_listen_main (const Options *options)
   g_array_unref (listener.clients);
   g_ptr_array_unref (listener.gate_argv);
   g_ptr_array_unref (listener.session_argv);
-  return 0;
+  return is_told ? 0 : remote_finish_output ();
 }

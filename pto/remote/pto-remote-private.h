@@ -40,6 +40,9 @@ void remote_make_printable (char *text);
 /* A line on standard error, without control characters: some of it is somebody else's. */
 void remote_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
 #define REMOTE_IS_FULL "there are as many sessions as --max-sessions says"
+/* Looks whether standard output has been written. Returns 0, or says why not and returns the exit
+ * status. Does not return if the reader has gone. */
+int remote_finish_output (void);
 /* The exit status for that error. */
 int remote_get_status (const GError *error);
 

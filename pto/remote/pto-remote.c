@@ -10,6 +10,8 @@
 
 #include "pto-remote-private.h"
 
+#include "../pto-stdout-private.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <pto/pto.h>
@@ -40,6 +42,19 @@ remote_say (const char *format, ...)
   va_end (arguments);
   remote_make_printable (text);
   fprintf (stderr, "pto-remote: %s\n", text);
+}
+
+int
+remote_finish_output (void)
+{
+  int code = pto_stdout_finish ();
+
+  if (code == 0)
+    return 0;
+  if (code == EPIPE)
+    pto_stdout_end_by_pipe ();
+  remote_say ("standard output cannot be written: %s", g_strerror (code));
+  return EX_IOERR;
 }
 
 int
@@ -161,7 +176,7 @@ main (int argc, char **argv)
 {
   Options options = { .max_sessions = 64, .max_handshakes = 16, .timeout = 30 };
   g_autofree char *refusal = NULL;
-  gboolean wants_version = FALSE;
+  gboolean wants_version = FALSE, wants_help = FALSE;
   GOptionEntry entries[]
       = { { "python", 0, 0, G_OPTION_ARG_FILENAME, &options.python,
             "Import functions with this interpreter", "PROGRAM" },
@@ -194,6 +209,7 @@ main (int argc, char **argv)
           { "refuse", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &refusal,
             "Tell the program at the other end why there is no worker", "WHY" },
           { "version", 0, 0, G_OPTION_ARG_NONE, &wants_version, "Print the version", NULL },
+          { "help", 'h', 0, G_OPTION_ARG_NONE, &wants_help, "Print this help", NULL },
           { "accept", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_NONE, &options.accept,
             "Be the gate of one connection", NULL },
           G_OPTION_ENTRY_NULL };
@@ -201,14 +217,24 @@ main (int argc, char **argv)
       "- be a worker of the program at the other end of standard input and output");
   g_autoptr (GError) error = NULL;
 
+  pto_stdout_begin ();
   /* Numbers look the same everywhere: they are read by programs too. */
   setlocale (LC_ALL, "");
   setlocale (LC_NUMERIC, "C");
+  /* That of GLib prints it and looks at no error. */
+  g_option_context_set_help_enabled (context, FALSE);
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))
     {
       fprintf (stderr, "pto-remote: %s\n", error->message);
       return EX_USAGE;
+    }
+  if (wants_help)
+    {
+      g_autofree char *help = g_option_context_get_help (context, TRUE, NULL);
+
+      pto_stdout_print (help);
+      return remote_finish_output ();
     }
   if (argc > 1)
     {
@@ -217,9 +243,12 @@ main (int argc, char **argv)
     }
   if (wants_version)
     {
-      printf ("pto-remote %u.%u.%u\n", pto_get_major_version (), pto_get_minor_version (),
-              pto_get_micro_version ());
-      return 0;
+      g_autofree char *version
+          = g_strdup_printf ("pto-remote %u.%u.%u\n", pto_get_major_version (),
+                             pto_get_minor_version (), pto_get_micro_version ());
+
+      pto_stdout_print (version);
+      return remote_finish_output ();
     }
   if (options.fabric != NULL && strcmp (options.fabric, "ucx") != 0)
     {
@@ -236,9 +265,8 @@ main (int argc, char **argv)
     g_setenv ("PTO_REMOTE_SERIALIZED_PYTHON", "1", TRUE);
   else
     g_unsetenv ("PTO_REMOTE_SERIALIZED_PYTHON");
-  /* A cut connection is found where it is read or written; Ctrl-C is for who waits at the other
-   * end. */
-  signal (SIGPIPE, SIG_IGN);
+  /* Ctrl-C is for the program at the other end. A connection that is cut is found where it is read
+   * or written: SIGPIPE is ignored. */
   signal (SIGINT, SIG_IGN);
   if (refusal != NULL)
     return remote_refuse_main (refusal);

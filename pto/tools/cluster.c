@@ -231,7 +231,7 @@ split (const char *line)
   return NULL;
 }
 
-/* --- up --- */
+/* --- up, down --- */
 
 /* In the new process: it stays when this one, its terminal and its session do not. */
 static void
@@ -389,6 +389,34 @@ check_certificates (PtoClusterFile *cluster, const ClusterPaths *paths, GError *
   return ok;
 }
 
+static gboolean
+down (const ClusterPaths *paths, GError **error)
+{
+  int keeper, lock;
+  g_autofree char *answer = ask (paths, "down\n", END_S, &keeper, error);
+
+  /* What one has left that was killed. */
+  lock = answer == NULL ? cluster_take_lock (paths, NULL) : -1;
+  if (lock >= 0)
+    cluster_release_lock (paths, lock);
+  return answer != NULL;
+}
+
+/* Prints what is up. If nobody can read that, it ends what it began: the exit status then says that
+ * the cluster is not up. */
+static gboolean
+tell_or_undo (const ClusterPaths *paths, const char *report, GError **error)
+{
+  gboolean ok;
+
+  tool_hold_output ();
+  ok = take_report (paths, report, error);
+  if (tool_release_output () || !ok)
+    return ok;
+  down (paths, error);
+  return FALSE;
+}
+
 /* All of them, or none. */
 static gboolean
 up (const ClusterPaths *paths, GError **error)
@@ -409,12 +437,12 @@ up (const ClusterPaths *paths, GError **error)
     waitpid (process, NULL, 0);
   g_spawn_close_pid (process);
   if (ok)
-    return take_report (paths, report->str, error);
+    return tell_or_undo (paths, report->str, error);
   g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
   return FALSE;
 }
 
-/* --- status, down --- */
+/* --- status --- */
 
 /* How many are not as they should be. */
 static guint
@@ -478,19 +506,6 @@ status (const ClusterPaths *paths, GError **error)
                               "%s: %u places are not ready", n_bad),
                  paths->file, n_bad);
   return n_bad == 0;
-}
-
-static gboolean
-down (const ClusterPaths *paths, GError **error)
-{
-  int keeper, lock;
-  g_autofree char *answer = ask (paths, "down\n", END_S, &keeper, error);
-
-  /* What one has left that was killed. */
-  lock = answer == NULL ? cluster_take_lock (paths, NULL) : -1;
-  if (lock >= 0)
-    cluster_release_lock (paths, lock);
-  return answer != NULL;
 }
 
 /* --- the command --- */

@@ -38,6 +38,7 @@ const ToolStatus tool_statuses[] = {
   { TOOL_ERROR_TROUBLE,
     N_ ("it could not be done: files, building, a kernel that crashes, a graph that can not go on") },
   { TOOL_INTERRUPTED, N_ ("Ctrl-C") },
+  { TOOL_CUT, N_ ("SIGPIPE: the reader of standard output has gone, as in pto help | head -n 1") },
   { 0, NULL },
 };
 

@@ -10,6 +10,8 @@
 #include "pto-bench-private.h"
 #include "tool.h"
 
+#include "../pto-stdout-private.h"
+
 #include <glib/gi18n.h>
 #include <string.h>
 
@@ -107,7 +109,7 @@ tool_bench (char **words, GError **error)
   if (option_json)
     {
       bench_results_print_json (&results);
-      for (guint i = 0; i < results.gaps->len; i++)
+      for (guint i = 0; i < results.gaps->len && !pto_stdout_is_cut (); i++)
         {
           g_autofree char *gap = bench_gap_dup_text (g_ptr_array_index (results.gaps, i));
 

@@ -12,17 +12,15 @@
 
 #include "../pto-printable-private.h"
 #include "../pto-save-private.h"
+#include "../pto-stdout-private.h"
 #include "../pto-text-private.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <json-glib/json-glib.h>
 #include <libintl.h>
 #include <locale.h>
 #include <pto/pto.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +43,9 @@ tool_print_error (const char *message)
   g_autofree char *printable = pto_make_printable (g_strdup (message), TRUE);
   g_autofree char *name = terminal_paint (STDERR_FILENO, TERMINAL_BAD, "pto:");
 
+  /* The reader of the output has gone and wants no more of it. */
+  if (pto_stdout_is_cut ())
+    return;
   terminal_hide_line ();
   g_printerr ("%s %s\n", name, printable);
 }
@@ -278,48 +279,50 @@ log_line (const char *domain, GLogLevelFlags level, const char *message, gpointe
   tool_print_error (message);
 }
 
-/* Why standard output has lost something; 0: it has not. */
-static int output_error;
+static GString *held; /* NULL: what is printed goes out at once */
 
-/* As g_print() does it by itself, which tells nobody that it failed. */
 static void
 print (const char *text)
 {
   g_autofree char *converted = NULL;
   const char *charset;
 
+  if (held != NULL)
+    {
+      g_string_append (held, text);
+      return;
+    }
   terminal_hide_line ();
   if (!g_get_console_charset (&charset))
     converted = g_convert_with_fallback (text, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
-  if ((fputs (converted != NULL ? converted : text, stdout) < 0 || fflush (stdout) != 0)
-      && output_error == 0)
-    output_error = errno;
+  pto_stdout_print (converted != NULL ? converted : text);
+}
+
+void
+tool_hold_output (void)
+{
+  held = g_string_new (NULL);
+}
+
+gboolean
+tool_release_output (void)
+{
+  g_autofree char *text = g_string_free (g_steal_pointer (&held), FALSE);
+
+  print (text);
+  return pto_stdout_finish () == 0;
 }
 
 /* Also what an orchestration has printed. */
 static gboolean
 finish_output (GError **error)
 {
-  if (fflush (stdout) != 0 && output_error == 0)
-    output_error = errno;
-  if (output_error == 0 && ferror (stdout) == 0)
-    return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("standard output can not be written: %s"),
-               output_error != 0 ? g_strerror (output_error) : _ ("something is missing"));
-  return FALSE;
-}
+  int code = pto_stdout_finish ();
 
-/* A full disk, a limit of file sizes and a pipe that nobody reads are errors here, not ends; and
- * what this program opens never takes the place of a standard stream that is closed. */
-static void
-prepare_streams (void)
-{
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-    if (fcntl (fd, F_GETFD) < 0)
-      (void) open ("/dev/null", O_RDONLY); /* gets the lowest number that is free: this one */
-  signal (SIGPIPE, SIG_IGN);
-  signal (SIGXFSZ, SIG_IGN);
-  g_set_print_handler (print);
+  if (code != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
+                 _ ("standard output can not be written: %s"), g_strerror (code));
+  return code == 0;
 }
 
 int
@@ -337,16 +340,19 @@ main (int argc, char **argv)
   g_set_prgname ("pto");
   g_log_set_default_handler (log_line, NULL);
 
-  prepare_streams ();
+  pto_stdout_begin ();
+  g_set_print_handler (print);
   terminal_begin ();
   tool_watch_interrupts ();
 
   words = g_strdupv (argc > 0 ? argv : (char *[]){ (char *) "pto", NULL });
   dispatch (&words, &error);
   finish_output (&unwritten);
-  tool_add_failure (&error, unwritten);
   if (tool_was_interrupted ())
     return TOOL_INTERRUPTED;
+  if (pto_stdout_is_cut ())
+    pto_stdout_end_by_pipe ();
+  tool_add_failure (&error, unwritten);
   if (error == NULL)
     return EXIT_SUCCESS;
   tool_print_error (error->message);

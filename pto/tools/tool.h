@@ -20,6 +20,8 @@ typedef enum
 
 /* The exit status after Ctrl-C, as shells have it. */
 #define TOOL_INTERRUPTED (128 + 2)
+/* What shells show for a program that SIGPIPE has ended. */
+#define TOOL_CUT (128 + 13)
 
 GQuark tool_error_quark (void);
 
@@ -158,6 +160,11 @@ void tool_print_row (const char *name, const char *value);
 /* The first word of @value tells which it is, and has a colour. */
 void tool_print_verdict (const char *name, gboolean is_good, const char *value);
 void tool_print_row_printf (const char *name, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* From here to tool_release_output() what is printed waits, and then goes out in one piece: a
+ * reader that ends after the first line has had all of it. */
+void tool_hold_output (void);
+/* Returns FALSE if it could not be written; main() reports that. */
+gboolean tool_release_output (void);
 /* Prints an object and frees it. */
 void tool_print_json (gpointer json_builder);
 

@@ -3,6 +3,7 @@
 """test_bench.py PROGRAM: prints TAP. The programs of the runtimes are stand-ins, so that figures are known."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,21 @@ class Bench(unittest.TestCase):
     def test_nothing_there(self):
         os.unlink(self.path("bench-pto"))
         self.assertIn("there is no bench-pto", self.bench("--quick", status=3).stderr)
+
+    def test_no_reader(self):
+        """SIGPIPE ends it, without a word; the files are whole."""
+        for words in ((), ("--json",)):
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = subprocess.run([PROGRAM, "bench", "--quick", "--only", "W1", "--markdown", self.path("rest.md"), "--svg", self.path("rest.svg"), *words],
+                                    stdout=writer, stderr=subprocess.PIPE, text=True, timeout=DEADLINE,
+                                    env=dict(os.environ, PTO_BENCH_DIR=self.directory.name))
+            os.close(writer)
+            self.assertEqual((result.returncode, result.stderr), (-signal.SIGPIPE, ""))
+            xml.etree.ElementTree.parse(self.path("rest.svg"))
+            self.assertRegex(self.read("rest.md"), r"(?s)\AMeasured on: .*\n\| pto \| 2.00 .*\n\Z")
+            os.unlink(self.path("rest.svg"))
+            os.unlink(self.path("rest.md"))
 
     def test_no_room(self):
         for words in ((), ("--json",)):

@@ -1,13 +1,18 @@
 # pto_test.py: how is the pto program tried?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """test_*.py PROGRAM: prints TAP. PTO_TEST_EXAMPLES names the directory of the examples."""
+import errno
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gi"))
 import tap  # noqa: E402,F401
@@ -159,6 +164,53 @@ class PtoTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "")
         return result.stdout
+
+    def start(self, stdout, *words, program=PROGRAM, environment=None, prepare=None):
+        """To another standard output. What it has begun has its mark."""
+        self.mark = f"PTO_TEST_MARK={uuid.uuid4()}"
+        return subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8",
+                              cwd=self.directory, timeout=DEADLINE, preexec_fn=prepare, restore_signals=prepare is None,
+                              env=dict(self.environment, **(environment or {}), **dict([self.mark.split("=")])))
+
+    def assert_all_ended(self):
+        """Nothing lives of what start() ran and of what that has begun."""
+        deadline = time.monotonic() + DEADLINE
+        while found := [pid for pid in filter(str.isdigit, os.listdir("/proc")) if self.is_marked(pid)]:
+            self.assertLess(time.monotonic(), deadline, found)
+            time.sleep(0.001)
+
+    def is_marked(self, pid):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return self.mark.encode() in file.read().split(b"\0")
+        except OSError:
+            return False
+
+    def cut(self, *words, **options):
+        """Into a pipe whose reader has gone: SIGPIPE ends it, without a word."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            result = self.start(writer, *words, **options)
+        finally:
+            os.close(writer)
+        self.assertEqual((result.returncode, result.stderr), (-signal.SIGPIPE, ""))
+        self.assert_all_ended()
+
+    def unwritten(self, result, code, status=3, name="pto"):
+        """One sentence says why."""
+        self.assertRegex(result.stderr, rf"\A{name}: standard output can ?not be written: {re.escape(os.strerror(code))}\n\Z")
+        self.assertEqual(result.returncode, status)
+        self.assert_all_ended()
+
+    def full(self, *words, program=PROGRAM, **options):
+        """Into a file that has no room."""
+        with open("/dev/full", "w", encoding="utf-8") as file:
+            self.unwritten(self.start(file, *words, program=program), errno.ENOSPC, **options)
+
+    def unopened(self, *words, program=PROGRAM, **options):
+        """Without a standard output: no other file takes its place."""
+        self.unwritten(self.start(None, "-c", 'exec "$@" >&-', "sh", program, *words, program="/bin/sh"), errno.EBADF, **options)
 
     def gives(self, *words, environment=None):
         return json.loads(self.passes("run", *words, "--json", environment=environment))

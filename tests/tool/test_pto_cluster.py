@@ -191,6 +191,37 @@ workers=2
         self.fails(1, ["c.ini is not up"], "cluster", "down", "c.ini")
         self.assert_nothing_left()
 
+    def test_unwritten(self):
+        """What could not be said is undone: it is up if the exit status is 0."""
+        self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n[worker b]\nlisten=unix:b.socket\n")
+        for check in self.cut, self.full, self.unopened:
+            with self.subTest(check=check.__name__):
+                check("cluster", "up", "c.ini")
+                self.assert_nothing_left()
+                self.fails(1, ["c.ini is not up"], "cluster", "status", "c.ini")
+        # A reader that ends after the first line has had all.
+        said = subprocess.run(["bash", "-c", 'set -o pipefail; "$@" | head -n 1', "bash", PROGRAM, "cluster", "up", "c.ini"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.directory, env=self.environment,
+                              timeout=SECONDS, check=True)
+        self.assertRegex(said.stdout, r"\A  a +ready .*\n\Z")
+        self.assertEqual(self.place("b")["state"], "ready")
+        for words in ["status"], ["status", "--json"]:
+            for check in self.cut, self.full, self.unopened:
+                with self.subTest(words=words, check=check.__name__):
+                    check("cluster", *words, "c.ini")
+        self.assertEqual(self.place("b")["state"], "ready")
+        self.passes("cluster", "down", "c.ini")
+        self.assert_nothing_left()
+
+    def test_remote_unwritten(self):
+        """The program that listens: what it could not say, nobody can connect to."""
+        for words in ["--version"], ["--help"], ["-h"], ["--listen", f"unix:{self.directory}/one.socket"]:
+            for check in self.cut, self.full, self.unopened:
+                with self.subTest(words=words, check=check.__name__):
+                    how = {} if check == self.cut else {"status": os.EX_IOERR, "name": "pto-remote"}
+                    check(*words, program=REMOTE, **how)
+                    self.assertFalse(os.path.exists(os.path.join(self.directory, "one.socket")))
+
     def test_wrong(self):
         self.fails(2, ["what is to be done? pto cluster up FILE"], "cluster")
         self.fails(2, ["which cluster? pto cluster up FILE"], "cluster", "up")

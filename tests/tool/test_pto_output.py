@@ -4,7 +4,9 @@
 import errno
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -59,11 +61,73 @@ class Output(PtoTest):
     def test_pipe(self):
         for words in self.words():
             with self.subTest(words=words):
-                reader, writer = os.pipe()
-                os.close(reader)
-                result = self.ends(writer, *words)
-                os.close(writer)
-                self.refused(result, "standard output", os.strerror(errno.EPIPE))
+                self.cut(*words)
+
+    def test_every_command(self):
+        """Each that prints, whatever it prints to: a pipe without a reader, a full disk, nothing. Those of others' tests: see there."""
+        record = os.path.join(self.directory, "run.ptotrace")
+        self.passes("run", self.vector, "--backend", "det", "--trace", record)
+        tried = [["run", self.vector, "--no-isolate"], ["run", self.vector, "--backend", "det", "--json"], ["info", "--json"],
+                 ["explore", self.vector, "--budget", "4"], ["explore", self.vector, "--budget", "4", "--json"],
+                 ["calibrate", "--dry-run", record], ["calibrate", "--dry-run", "--json", record], ["help", "trace"],
+                 ["trace", record], ["trace", record, "--json"], ["trace", record, "deps"], ["trace", record, "why", "1:1"],
+                 ["trace", record, "diff", record], ["whatif", record, "--clusters", "3,6"],
+                 ["whatif", record, "--clusters", "3,6", "--json"], ["new", "fresh"]]
+        if self.pto("doctor").returncode == 0:  # else it reports what is missing, too
+            tried += [["doctor"], ["doctor", "--json"]]
+        if self.pto("remote", "certificates", "some", "127.0.0.1").returncode == 0:  # built with TLS
+            tried.append(["remote", "certificates", "other", "127.0.0.1"])
+        for words in tried:
+            for check in self.cut, self.full, self.unopened:
+                with self.subTest(words=words, check=check.__name__):
+                    check(*words)
+                for name in "fresh", "other":
+                    shutil.rmtree(os.path.join(self.directory, name), ignore_errors=True)
+        commands = re.findall(r"^  (\w+) ", self.passes("help").split("\nOptions:")[0], re.M)
+        elsewhere = {"bench", "cluster", "top", "doctor", "remote"}
+        self.assertEqual({words[0] for words in tried} | elsewhere, set(commands))
+
+    def test_shell(self):
+        """What a shell makes of that; and with what a parent may have done to SIGPIPE."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        result = self.start(writer, "-c", '"$@"; echo $? >&2', "sh", PROGRAM, "run", self.vector, program="/bin/sh")
+        self.assertEqual(result.stderr.splitlines()[-1], "141")
+        self.assertNotIn("pto:", result.stderr)
+        self.assert_all_ended()
+        self.cut("run", self.vector, prepare=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+        self.cut("help", prepare=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPIPE]))
+
+    def test_pipe_and_files(self):
+        """Files are written all the same, and each as a whole."""
+        names = {"run.json": ["--trace"], "run.svg": ["--svg"], "run.html": ["--report"], "run.txt": ["--metrics"]}
+        words = [word for name, option in names.items() for word in (*option, name)]
+        for more in [], ["--json"], ["--no-isolate"]:
+            with self.subTest(more=more):
+                self.passes("run", self.vector, "--backend", "det", *words, *more)
+                whole = {name: os.path.getsize(os.path.join(self.directory, name)) for name in os.listdir(self.directory)}
+                self.assertEqual(set(whole), set(names))
+                for name in names:
+                    os.unlink(os.path.join(self.directory, name))
+                self.cut("run", self.vector, "--backend", "det", *words, *more)
+                self.assertEqual(set(os.listdir(self.directory)), set(names))
+                with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
+                    json.load(file)
+                for name, end in (("run.svg", "</svg>"), ("run.html", "</html>"), ("run.txt", "# EOF")):
+                    with open(os.path.join(self.directory, name), encoding="utf-8") as file:
+                        self.assertTrue(file.read().rstrip().endswith(end), name)
+
+    def test_pipe_and_kernels(self):
+        """A kernel that prints is no kernel that crashes; nor is a run that fails told of, once nobody reads."""
+        for options in [], ["--no-isolate"], ["--no-isolate", "--backend", "det"]:
+            for expected in 0, 1:
+                with self.subTest(options=options, expected=expected):
+                    self.copy_example(dtype=INT8, got=0, expected=expected)
+                    self.edit("copy/copy.c", "#include", "#include <stdio.h>\n#include")
+                    self.edit("copy/copy.c", "memcpy (", 'for (int i = 0; i < 3000; i++) puts ("spoken");\n  memcpy (')
+                    self.cut("run", "copy", *options)
+                    self.assertEqual(os.listdir(self.directory), ["copy"])
 
     def test_closed(self):
         """What is opened meanwhile must not become standard output."""

@@ -226,6 +226,14 @@ class Top(PtoTest):
     def key(self, keys):
         os.write(self.master, keys)
 
+    def test_unwritten(self):
+        """Told once, with nobody to read it, or no room."""
+        pid = str(self.begin())
+        for words in ["--once"], ["--json"], ["--metrics"], []:
+            for check in self.cut, self.full, self.unopened:
+                with self.subTest(words=words, check=check.__name__):
+                    check("top", *words, pid)
+
     def test_picture(self):
         pid = self.begin("--backend", "par")
         self.open(str(pid))

@@ -1,0 +1,85 @@
+/* pto-stdout.c: how does a program end whose standard output cannot be written?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-stdout-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static _Atomic int first_error; /* errno; W: main thread; R: any thread that logs; no order */
+
+void
+pto_stdout_begin (void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0)
+      (void) open ("/dev/null", O_RDONLY); /* gets the lowest number that is free: this one */
+  signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);
+}
+
+static int
+get_error (void)
+{
+  return atomic_load_explicit (&first_error, memory_order_relaxed);
+}
+
+static void
+set_error (int code)
+{
+  if (get_error () == 0)
+    atomic_store_explicit (&first_error, code, memory_order_relaxed);
+}
+
+void
+pto_stdout_print (const char *text)
+{
+  if (get_error () == 0 && (fputs (text, stdout) < 0 || fflush (stdout) != 0))
+    set_error (errno);
+}
+
+/* Standard output has an error that printf() did not report to this file. */
+static int
+guess_error (void)
+{
+  struct pollfd polled = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+  return poll (&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0 ? EPIPE : EIO;
+}
+
+int
+pto_stdout_finish (void)
+{
+  if (fflush (stdout) != 0)
+    set_error (errno);
+  if (ferror (stdout) != 0 && get_error () == 0)
+    set_error (guess_error ());
+  return get_error ();
+}
+
+gboolean
+pto_stdout_is_cut (void)
+{
+  return get_error () == EPIPE;
+}
+
+void
+pto_stdout_end_by_pipe (void)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  sigaddset (&set, SIGPIPE);
+  signal (SIGPIPE, SIG_DFL);
+  pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+  raise (SIGPIPE);
+  _exit (128 + SIGPIPE); /* the first process of a container dies of no signal */
+}
