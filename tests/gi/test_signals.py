@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +33,7 @@ void kernel_entry (int64_t *args)
     ;
 }
 """
+SECONDS = 120
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGALRM
 
 
@@ -189,6 +192,45 @@ class TestSignals(unittest.TestCase):
         with handled(signal.SIGTERM, lambda *_: None), Pto.Worker() as chip:
             chip.run(graph)
             self.assertIs(signal.getsignal(signal.SIGTERM), handler)
+
+    def test_pipe(self):
+        """SIGPIPE stays as the program has it; nobody reads what it prints: it ends as Python does, and so do all children."""
+        program = """if True:
+            import signal, sys
+            import gi
+            gi.require_version("Pto", "1")
+            from gi.repository import Pto
+            how = {"ignored": signal.SIG_IGN, "default": signal.SIG_DFL, "handled": lambda number, frame: None}[sys.argv[1]]
+            if sys.argv[1] != "ignored":  # Python does that itself
+                signal.signal(signal.SIGPIPE, how)
+            host = Pto.Worker(level=3, sub_workers=2)
+            handle = host.register(lambda args: print("spoken", flush=True))
+            host.start()
+            chip = Pto.Worker(isolate=True)
+            chip.run(lambda orch: print("here"))
+            try:
+                host.run(lambda orch: orch.submit_sub(handle, []) and None)
+            except Exception as error:
+                print("caught", file=sys.stderr)
+            assert signal.getsignal(signal.SIGPIPE) is how
+            sys.stdout.flush()
+            print("left", file=sys.stderr)
+        """
+        for how, status in ("ignored", 1), ("handled", 1), ("default", -signal.SIGPIPE):
+            with self.subTest(how=how), tempfile.TemporaryFile("w+") as said:
+                reader, writer = os.pipe()
+                os.close(reader)
+                line, end = os.pipe()
+                process = subprocess.Popen([sys.executable, "-c", program, how], stdout=writer, stderr=said, pass_fds=[end])
+                os.close(writer)
+                os.close(end)
+                self.assertEqual(process.wait(SECONDS), status)
+                # All that it has begun has the other end, too.
+                self.assertEqual((select.select([line], [], [], SECONDS)[0], os.read(line, 1)), ([line], b""))
+                os.close(line)
+                said.seek(0)
+                text = said.read()
+                self.assertEqual(("BrokenPipeError" in text, "left" in text), (status == 1, False), text)
 
     def test_signal_of_function(self):
         """Whom the function has told to be called is called, and nobody else: the run goes on."""
