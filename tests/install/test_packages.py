@@ -110,6 +110,35 @@ class Packages(unittest.TestCase):
         self.assertEqual(re.match(r"libpto \((.*)-\w+\) ", read("debian", "changelog"))[1], version)
         self.assertEqual(re.search(r"^Version: +(\S+)$", read("doc", "packaging", "libpto.spec"), re.M)[1], version)
 
+    def test_address(self):
+        """One address, wherever a person is told to write."""
+        address = re.search(r"^Maintainer: (libpto maintainers <\S+@\S+>)$", read("debian", "control"), re.M)[1]
+        bare = address.split(" ")[-1]
+        for path, line in ((("debian", "changelog"), f" -- {address}  "), (("debian", "copyright"), f"Upstream-Contact: {address}\n"),
+                           (("debian", "upstream", "metadata"), f"\nSecurity-Contact: {bare[1:-1]}\n"),
+                           (("doc", "releases.md"), f"Write to {bare}"), (("doc", "packaging", "libpto.spec"), f" {address} - ")):
+            with self.subTest(path=path):
+                self.assertIn(line, read(*path))
+        self.assertIn("(doc/releases.md)", read("CONTRIBUTING.md"))
+
+    def test_watch(self):
+        """What meson dist calls the archive is what is looked for, at the host of the maintainers."""
+        version, url, pattern = re.search(r"\Aversion=(\d)\n(?:#.*\n)*(https://\S+/) (\S+)\n\Z", read("debian", "watch")).groups()
+        self.assertEqual(version, "4")
+        self.assertIn("." + url.split("/")[2] + ">", read("debian", "control"))
+        # As uscan(1) has them.
+        pattern = pattern.replace("@ANY_VERSION@", r"[-_]?[Vv]?(\d[\-+\.:\~\da-zA-Z]*)").replace("@ARCHIVE_EXT@", r"(?i)(?:\.(?:tar\.xz|tar\.bz2|tar\.gz|tar\.zstd?|zip|tgz|tbz|txz))")
+        name, number = re.search(r"^project\('(\w+)', .*?^  version: '(.*?)',$", read("meson.build"), re.M | re.S).groups()
+        found = re.fullmatch(pattern.replace("(?i)", ""), f"{name}-{number}.tar.xz")
+        self.assertEqual(found[1], number)
+
+    def test_hardening(self):
+        """What a packager switches off is not seen in a build that passes."""
+        rules = read("debian", "rules")
+        self.assertIn("export DEB_BUILD_MAINT_OPTIONS = hardening=+all\n", rules)
+        self.assertNotIn("hardening=-", rules)
+        self.assertIn("Rules-Requires-Root: no\n", read("debian", "control"))
+
     def test_tests(self):
         names = re.findall(r"^Tests: (.*)$", read("debian", "tests", "control"), re.M)
         names = [name for line in names for name in line.split(", ")]
