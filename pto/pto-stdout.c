@@ -46,13 +46,19 @@ pto_stdout_print (const char *text)
     set_error (errno);
 }
 
-/* Standard output has an error that printf() did not report to this file. */
-static int
-guess_error (void)
+static gboolean
+reader_has_gone (void)
 {
   struct pollfd polled = { .fd = STDOUT_FILENO, .events = POLLOUT };
 
-  return poll (&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0 ? EPIPE : EIO;
+  return poll (&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0;
+}
+
+void
+pto_stdout_look (void)
+{
+  if (reader_has_gone ())
+    set_error (EPIPE);
 }
 
 int
@@ -60,8 +66,9 @@ pto_stdout_finish (void)
 {
   if (fflush (stdout) != 0)
     set_error (errno);
-  if (ferror (stdout) != 0 && get_error () == 0)
-    set_error (guess_error ());
+  /* An error of a printf() elsewhere, whose errno is lost. */
+  if (ferror (stdout) != 0)
+    set_error (reader_has_gone () ? EPIPE : EIO);
   return get_error ();
 }
 

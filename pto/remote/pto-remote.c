@@ -221,7 +221,7 @@ main (int argc, char **argv)
   /* Numbers look the same everywhere: they are read by programs too. */
   setlocale (LC_ALL, "");
   setlocale (LC_NUMERIC, "C");
-  /* That of GLib prints it and looks at no error. */
+  /* The option --help of GLib ignores errors when it prints. */
   g_option_context_set_help_enabled (context, FALSE);
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))

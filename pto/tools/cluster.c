@@ -402,8 +402,8 @@ down (const ClusterPaths *paths, GError **error)
   return answer != NULL;
 }
 
-/* Prints what is up. If nobody can read that, it ends what it began: the exit status then says that
- * the cluster is not up. */
+/* Prints the workers that are up. If standard output cannot be written, it ends them: any exit
+ * status but 0 means that the cluster is not up. */
 static gboolean
 tell_or_undo (const ClusterPaths *paths, const char *report, GError **error)
 {

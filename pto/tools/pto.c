@@ -150,11 +150,19 @@ tool_check_other (const char *what, const char *path, const char *other, GError 
   return FALSE;
 }
 
+static void
+look_at_stdout (const GError *failure)
+{
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE))
+    pto_stdout_look ();
+}
+
 void
 tool_add_failure (GError **failures, GError *failure)
 {
   if (failure == NULL)
     return;
+  look_at_stdout (failure);
   if (*failures != NULL)
     tool_print_error ((*failures)->message);
   /* What was looked at and is wrong stays so, whatever else could not be done. */
@@ -348,6 +356,7 @@ main (int argc, char **argv)
   words = g_strdupv (argc > 0 ? argv : (char *[]){ (char *) "pto", NULL });
   dispatch (&words, &error);
   finish_output (&unwritten);
+  look_at_stdout (error);
   if (tool_was_interrupted ())
     return TOOL_INTERRUPTED;
   if (pto_stdout_is_cut ())

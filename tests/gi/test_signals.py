@@ -194,7 +194,7 @@ class TestSignals(unittest.TestCase):
             self.assertIs(signal.getsignal(signal.SIGTERM), handler)
 
     def test_pipe(self):
-        """SIGPIPE stays as the program has it; nobody reads what it prints: it ends as Python does, and so do all children."""
+        """A program whose output has no reader ends as Python does, with all children. The library leaves SIGPIPE as it is."""
         program = """if True:
             import signal, sys
             import gi

@@ -192,7 +192,7 @@ workers=2
         self.assert_nothing_left()
 
     def test_unwritten(self):
-        """What could not be said is undone: it is up if the exit status is 0."""
+        """The cluster is up if, and only if, the exit status is 0."""
         self.write("c.ini", "[worker a]\nlisten=unix:a.socket\n[worker b]\nlisten=unix:b.socket\n")
         for check in self.cut, self.full, self.unopened:
             with self.subTest(check=check.__name__):
@@ -214,7 +214,7 @@ workers=2
         self.assert_nothing_left()
 
     def test_remote_unwritten(self):
-        """The program that listens: what it could not say, nobody can connect to."""
+        """pto-remote --listen ends when it cannot print its address."""
         for words in ["--version"], ["--help"], ["-h"], ["--listen", f"unix:{self.directory}/one.socket"]:
             for check in self.cut, self.full, self.unopened:
                 with self.subTest(words=words, check=check.__name__):

@@ -64,7 +64,7 @@ class Output(PtoTest):
                 self.cut(*words)
 
     def test_every_command(self):
-        """Each that prints, whatever it prints to: a pipe without a reader, a full disk, nothing. Those of others' tests: see there."""
+        """Each that prints, whatever it prints to: a pipe without a reader, a full disk, nothing. The tests of bench, cluster and top do so, too."""
         record = os.path.join(self.directory, "run.ptotrace")
         self.passes("run", self.vector, "--backend", "det", "--trace", record)
         tried = [["run", self.vector, "--no-isolate"], ["run", self.vector, "--backend", "det", "--json"], ["info", "--json"],
@@ -118,8 +118,23 @@ class Output(PtoTest):
                     with open(os.path.join(self.directory, name), encoding="utf-8") as file:
                         self.assertTrue(file.read().rstrip().endswith(end), name)
 
+    def test_pipe_by_name(self):
+        """A file that is standard output by another name."""
+        record = os.path.join(self.directory, "run.ptotrace")
+        self.passes("run", self.vector, "--backend", "det", "--trace", record)
+        for words in (["run", self.vector, "--trace", "/dev/stdout", "--svg", "/dev/stdout"],
+                      ["run", self.vector, "--metrics", "/proc/self/fd/1"], ["whatif", record, "--svg", "/dev/stdout"]):
+            with self.subTest(words=words):
+                self.cut(*words)
+        # Another pipe without a reader is an error.
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        result = self.ends(subprocess.PIPE, "run", self.vector, "--svg", f"/dev/fd/{writer}", pass_fds=[writer])
+        self.refused(result, f"/dev/fd/{writer}", os.strerror(errno.EPIPE))
+
     def test_pipe_and_kernels(self):
-        """A kernel that prints is no kernel that crashes; nor is a run that fails told of, once nobody reads."""
+        """A kernel may print: it does not crash. Without a reader a wrong result is not reported either."""
         for options in [], ["--no-isolate"], ["--no-isolate", "--backend", "det"]:
             for expected in 0, 1:
                 with self.subTest(options=options, expected=expected):
@@ -154,7 +169,7 @@ class Output(PtoTest):
                 for old in (None, "old"):
                     if old is not None:
                         self.write(name, old)
-                    self.refused(self.ends(subprocess.PIPE, "run", self.large, "--no-isolate", option, name,
+                    self.refused(self.ends(subprocess.PIPE, "run", self.large, "--no-isolate", "--backend", "det", option, name,
                                            limit=self.LIMIT), name, os.strerror(errno.EFBIG))
                     self.assertEqual(os.listdir(self.directory), [] if old is None else [name])
                 with open(path, encoding="utf-8") as file:

@@ -227,7 +227,7 @@ class Top(PtoTest):
         os.write(self.master, keys)
 
     def test_unwritten(self):
-        """Told once, with nobody to read it, or no room."""
+        """Printed once: to a pipe without a reader, to a full disk, to nothing."""
         pid = str(self.begin())
         for words in ["--once"], ["--json"], ["--metrics"], []:
             for check in self.cut, self.full, self.unopened:
