@@ -15,7 +15,8 @@ G_BEGIN_DECLS
 void pto_stdout_begin (void);
 /* Prints and flushes. After an error, which is kept, it prints nothing. */
 void pto_stdout_print (const char *text);
-/* Call it after EPIPE of a file that may be standard output by another name, such as /dev/stdout. */
+/* Call it after EPIPE of a file that may be standard output by another name, such as /dev/stdout.
+ */
 void pto_stdout_look (void);
 /* Flushes what printf() has left. Returns 0 or the first error, as errno has it. */
 int pto_stdout_finish (void);
