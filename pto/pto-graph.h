@@ -60,7 +60,8 @@ guint pto_graph_get_n_arguments (PtoGraph *graph);
 PTO_AVAILABLE_IN_0_1
 char *pto_graph_to_string (PtoGraph *graph);
 
-#if !defined(__GI_SCANNER__) && !defined(PTO_COMPILATION)
+#ifndef __GI_SCANNER__
+#ifndef PTO_COMPILATION
 
 static inline PtoGraph *
 pto_graph_at (PtoGraph *graph, const char *file, guint line)
@@ -80,6 +81,7 @@ pto_graph_at (PtoGraph *graph, const char *file, guint line)
 #define pto_graph_add_order(graph, ...) \
   (pto_graph_add_order) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
 
+#endif
 #endif
 
 G_END_DECLS
