@@ -7,7 +7,9 @@ import Pto from 'gi://Pto?version=1';
 const [here] = System.programArgs;
 export const elements = 16;
 export const fill = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+// What a buffer holds now: GJS may give a copy of it.
 export const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
+export const set_floats = (buffer, values) => buffer.write(0, new Uint8Array(Float32Array.from(values).buffer));
 
 export function chip(backend) {
     const worker = Pto.Worker.new_chip('a2a3sim');

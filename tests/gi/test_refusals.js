@@ -4,7 +4,7 @@ import GLib from 'gi://GLib';
 import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
-import {chip, elements, fill, floats, submit_fill} from './chips.js';
+import {chip, elements, fill, floats, set_floats, submit_fill} from './chips.js';
 import {equal, main, refused, shown} from './tap.js';
 
 const [here] = System.programArgs;
@@ -185,7 +185,7 @@ const tests = {
             const worker = chip(backend);
             const [a, b] = [0, 1].map(() => Pto.Buffer.new(elements * 4));
             const ids = [];
-            floats(a).fill(0);
+            set_floats(a, new Array(elements).fill(0));
             worker.run(orch => {
                 const args = new Pto.TaskArgs();
                 const submit = (buffer, value) => {
@@ -226,7 +226,7 @@ const tests = {
         const submit = orch => submit_fill(orch, buffer, 3), args = new Pto.TaskArgs();
         args.add_tensor(tensor, Pto.Direction.INOUT);
         const graph = worker.capture(submit, args);
-        const value = await_ => (floats(buffer)[0] = 0, await_());
+        const value = await_ => (set_floats(buffer, [0]), await_());
         worker.run(orch => orch.submit_order());
         for (const run of [() => worker.run(submit), () => worker.run(graph, args), () => worker.run_graph(graph, args)]) {
             value(run);

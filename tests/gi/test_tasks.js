@@ -4,7 +4,7 @@ import GLib from 'gi://GLib';
 import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
-import {chip, elements, fill, floats, submit_fill} from './chips.js';
+import {chip, elements, fill, floats, set_floats, submit_fill} from './chips.js';
 import {equal, main, refused} from './tap.js';
 
 const [here] = System.programArgs;
@@ -69,8 +69,7 @@ const tests = {
         refused(() => graph.set_argument_name(2, 'z'), Pto.Error, 'the graph has no argument 2: it has 2');
         for (const isolate of [false, true]) {
             const worker = new Pto.Worker({isolate});
-            floats(buffers[0]).fill(7);
-            floats(buffers[1]).fill(100);
+            [7, 100].forEach((value, i) => set_floats(buffers[i], new Array(elements).fill(value)));
             worker.run_graph(graph, given, null, null);
             equal(floats(buffers[0])[elements - 1], 9, 'the largest');
             equal(floats(buffers[1])[elements - 1], 7, 'the sum');

@@ -8,6 +8,7 @@ const {Gio, GLib, GObject} = imports.gi;
 const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
 const {bytes, bytesOf, integerOf, integers} = imports.overrides.PtoChecks;
 const {takeGraphs} = imports.overrides.PtoGraphs;
+const {takeMirrors} = imports.overrides.PtoMirrors;
 const {takeRemotes} = imports.overrides.PtoRemote;
 const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties, takeTargets} = imports.overrides.PtoRuns;
 const {N_, _, shown} = imports.overrides.PtoText;
@@ -583,6 +584,7 @@ function _init() {
     for (const name of types)
         exactAll(name, Pto[name]);
     exact('Dtype', Pto.Dtype, 'get_size');
+    takeMirrors(Pto);
     takeOneOrMore(Pto.DeviceCode.prototype);
     takeParameters(Pto.Worker.prototype);
     runWithoutNesting(Pto); // before run_async gives a promise

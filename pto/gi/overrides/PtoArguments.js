@@ -4,6 +4,7 @@
 //
 // Values of JavaScript are the TaskArgs that the library takes, and what a submit says of its task goes along in them.
 const {isArray, tensorOf} = imports.overrides.PtoArrays;
+const {pushArguments} = imports.overrides.PtoMirrors;
 const {_, shown} = imports.overrides.PtoText;
 
 const [LOWEST, FIRST_UNSIGNED, BEHIND] = [-(2n ** 63n), 2n ** 63n, 2n ** 64n];
@@ -185,6 +186,7 @@ function taskArgs(where, given, options = {}) {
     if (only instanceof TaskArgs) {
         if (said.length > 0)
             throw new TypeError(_('%s: a TaskArgs says itself what its task is, %s: add_after(), set_condition(), set_block_dim()', where, said.join(', ')));
+        pushArguments(only);
         return only;
     }
     const values = Array.isArray(only) ? only : given.length === 1 && (only === null || only === undefined) ? [] : given;
@@ -192,6 +194,7 @@ function taskArgs(where, given, options = {}) {
         return null;
     const args = argsOf(values);
     addTerms(args, options);
+    pushArguments(args);
     return args;
 }
 

@@ -4,6 +4,7 @@
 //
 // An array over memory of the library is shared with tasks and processes. Memory that JavaScript has allocated has no address that
 // it may be asked for, and moves: it is copied, for a run there and back.
+const {arrayInMirror, copyOf, isShared, mirrorOf, push} = imports.overrides.PtoMirrors;
 const {_, shown} = imports.overrides.PtoText;
 
 const arrays = {
@@ -65,8 +66,7 @@ function checkShape(where, shape) {
     return list;
 }
 
-function over(owner, bytes, Type, length) {
-    const array = new Type(bytes.toArray().buffer, 0, length);
+function sharedBy(owner, array) {
     shared.set(array.buffer, owner);
     return array;
 }
@@ -78,7 +78,7 @@ function makeArray(shape, dtype = 'float32') {
         throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Buffer.array', dtype?.name ?? shown(dtype), 'Dtype'));
     const length = countOf(checkShape('Pto.Buffer.array', shape));
     const buffer = Buffer.new(length * Type.BYTES_PER_ELEMENT);
-    return over(buffer, buffer.ref_bytes(), Type, length);
+    return sharedBy(buffer, isShared() ? new Type(buffer.ref_bytes().toArray().buffer, 0, length) : mirrorOf(buffer).arrayOf(Type, 0, length));
 }
 
 // The extents of a list of lists of numbers, which all have to agree.
@@ -109,9 +109,9 @@ function bytesOf(array) {
     return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
-function copyOf(array) {
+function bufferOf(array) {
     const {Buffer} = imports.gi.Pto, buffer = Buffer.new(array.byteLength);
-    buffer.ref_bytes().toArray().set(bytesOf(array));
+    buffer.write(0, bytesOf(array));
     return buffer;
 }
 
@@ -148,8 +148,10 @@ function dtypeFor(array, dtype) {
 // A tensor of what is like one. What JavaScript has allocated is copied here and now, and can only be read.
 function tensorOf(what, shape = null, dtype = null) {
     const {Buffer, Tensor} = imports.gi.Pto;
-    if (what instanceof Tensor)
+    if (what instanceof Tensor) {
+        push(what);
         return shape === null ? what : what.reshape(shape);
+    }
     if (what instanceof Buffer) {
         const type = dtypeOf(dtype ?? 'uint8'), Type = arrayTypeOf(type);
         if (Type === undefined)
@@ -165,7 +167,7 @@ function tensorOf(what, shape = null, dtype = null) {
             : _('%s is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted', shown(what)));
     }
     const type = dtypeFor(what, dtype), extents = shapeFor(what, shape);
-    return tensorInShared(what, type, extents) ?? Tensor.new_for_buffer(copyOf(what), 0, type, extents).as_read_only();
+    return tensorInShared(what, type, extents) ?? Tensor.new_for_buffer(bufferOf(what), 0, type, extents).as_read_only();
 }
 
 // The memory of a tensor; a copy of what can only be read, as an array can be written.
@@ -173,7 +175,12 @@ function arrayOf(tensor) {
     if (!tensor.is_contiguous())
         throw new TypeError(_('%s: %s has gaps between its elements, which no array has', 'to_array', tensor.to_string()));
     const bytes = tensor.ref_bytes(), Type = arrayTypeOf(tensor.dtype), length = tensor.n_elements;
-    return tensor.is_read_only() ? new Type(bytes.toArray().buffer, 0, length).slice() : over(tensor, bytes, Type, length);
+    if (tensor.is_read_only())
+        return new Type(bytes.toArray().buffer, 0, length).slice();
+    if (isShared())
+        return sharedBy(tensor, new Type(bytes.toArray().buffer, 0, length));
+    const {array, buffer} = arrayInMirror(tensor, Type, length);
+    return sharedBy(buffer, array);
 }
 
 // The arrays of one run whose memory is JavaScript's: what overlaps there does so in the copies, too.
@@ -188,7 +195,7 @@ var Copies = class {
             this._ranges.set(buffer, range);
         }
         for (const [buffer, range] of this._ranges)
-            range.memory = copyOf(new Uint8Array(buffer, range.begin, range.end - range.begin));
+            range.memory = bufferOf(new Uint8Array(buffer, range.begin, range.end - range.begin));
     }
 
     tensorOf(what) {
@@ -203,7 +210,7 @@ var Copies = class {
         for (const array of this._arrays) {
             const {begin, memory} = this._ranges.get(array.buffer);
             const at = array.byteOffset - begin;
-            bytesOf(array).set(memory.ref_bytes().toArray().subarray(at, at + array.byteLength));
+            bytesOf(array).set(copyOf(memory.ref_bytes().new_from_bytes(at, array.byteLength)));
         }
     }
 };

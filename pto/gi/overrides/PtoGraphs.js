@@ -6,6 +6,7 @@
 const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
 const {Argument, Task, isPlain, operatorOf, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
 const {idBelow} = imports.overrides.PtoChecks;
+const {addressOf, pullElement} = imports.overrides.PtoMirrors;
 const {_, shown} = imports.overrides.PtoText;
 
 const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
@@ -122,7 +123,7 @@ function takeLevel(where, name, allowed, order) {
 // The number at a place, or the first one. Integers of 64 bits are BigInts: each half is one that a Number holds.
 function elementAt(get_element, orch, tensor, index) {
     const {Dtype, Tensor} = imports.gi.Pto, {INT64, UINT32, UINT64} = Dtype;
-    const address = tensor.get_address();
+    const address = addressOf(tensor);
     if (![INT64, UINT64].includes(tensor.dtype) || address === 0)
         return get_element.call(orch, tensor, index);
     const [shape, strides] = [tensor.shape, tensor.strides];
@@ -137,8 +138,10 @@ function elementAt(get_element, orch, tensor, index) {
 function takeElements(where) {
     const {get_element, set_element, fill, fill_after} = where;
     where.get_element = function (what, index = null) {
-        const tensor = tensorOf(what);
-        return elementAt(get_element, this, tensor, typeof index === 'number' ? [index] : index ?? tensor.shape.map(() => 0));
+        const tensor = tensorOf(what), at = typeof index === 'number' ? [index] : index ?? tensor.shape.map(() => 0);
+        const value = elementAt(get_element, this, tensor, at);
+        pullElement(tensor, at);
+        return value;
     };
     where.set_element = function (what, ...given) {
         const tensor = tensorOf(what);
@@ -146,7 +149,9 @@ function takeElements(where) {
             given.unshift(tensor.shape.map(() => 0));
         if (typeof given[0] === 'number')
             given[0] = [given[0]];
-        return set_element.call(this, tensor, ...given);
+        const result = set_element.call(this, tensor, ...given);
+        pullElement(tensor, given[0]);
+        return result;
     };
     where.fill = function (what, ...given) {
         const {after = null} = takeOptions('fill', given, ['after']);
