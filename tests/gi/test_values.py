@@ -1,6 +1,7 @@
 # test_values.py: do arrays live long enough in Python, and do numbers, attributes and exceptions stay what they are?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import ctypes
+import enum
 import gc
 import html
 import os
@@ -690,6 +691,39 @@ class Attributes(unittest.TestCase):
             worker.level = 4
         with self.assertRaises(TypeError):
             Pto.Worker(nonsense=1)
+
+    def test_choices(self):
+        """Every enumeration among the properties, by its constants, their numbers and their names; no other value."""
+        properties = [(name, Pto.Worker.find_property(name)) for name in ("child_mode", "restart")]
+        self.assertEqual([property_.name.replace("-", "_") for property_ in Pto.Worker.list_properties()
+                          if property_.value_type.is_a(GObject.TYPE_ENUM) and property_.flags & GObject.ParamFlags.WRITABLE],
+                         [name for name, _ in properties])
+        for name, property_ in properties:
+            type_ = getattr(Pto, property_.value_type.name.removeprefix("Pto"))
+            for number in range(2):
+                value = type_(number)
+                for given in (value, number, value.value_nick, value.value_nick.replace("-", "_")):
+                    worker = Pto.Worker(level=3, **{name: given})
+                    self.assertEqual((worker.get_property(name.replace("_", "-")), type(getattr(worker, name))), (value, type_))
+            for given in ("nonsense", 77, None, 1.0, True):
+                with self.assertRaisesRegex(TypeError, f"{name}: .* is none of "):
+                    Pto.Worker(level=3, **{name: given})
+
+    def test_enumerations_of_python(self):
+        """What newer versions of PyGObject make of an enumeration."""
+        from gi.overrides import PtoChecks, PtoEnums
+        self.assertEqual(PtoEnums.names_of(Pto.ChildMode), ["PROCESS", "THREAD"])
+        nick = property(lambda self: self.name.lower().replace("_", "-"))
+        for base in enum.IntEnum, enum.IntFlag:
+            Mode = base("Mode", {"OF_A_PROCESS": 1, "THREAD": 2})
+            Mode.value_nick = nick
+            for given in (Mode.THREAD, 2, "thread"):
+                self.assertIs(PtoChecks.choice(Mode, given, "mode"), Mode.THREAD)
+            self.assertIs(PtoChecks.choice(Mode, "of_a_process", "mode"), Mode.OF_A_PROCESS)
+            with self.assertRaisesRegex(TypeError, "mode: 7 is none of Pto.Mode: OF_A_PROCESS, THREAD$"):
+                PtoChecks.member(Mode, 7, "mode")
+            with self.assertRaisesRegex(TypeError, "mode: 'no' is none of of-a-process, thread$"):
+                PtoChecks.choice(Mode, "no", "mode")
 
     def test_index(self):
         with chip() as worker:

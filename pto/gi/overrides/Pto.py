@@ -30,6 +30,7 @@ from . import PtoArguments as _arguments  # noqa: E402, they ask for types
 from . import PtoAwaits as _awaits  # noqa: E402
 from . import PtoChecks as _checks  # noqa: E402
 from . import PtoDecorators as _decorators  # noqa: E402
+from . import PtoEnums as _enums  # noqa: E402
 from . import PtoErrors as _errors  # noqa: E402
 from . import PtoExceptions as _exceptions  # noqa: E402
 from . import PtoFunctions as _functions  # noqa: E402
@@ -209,7 +210,7 @@ class Worker(Pto.Worker):
             if property_ is not None and property_.value_type == GObject.TYPE_UINT:
                 properties[name] = _checks.integer(value, name, property_.minimum, property_.maximum)
             elif property_ is not None and property_.value_type.is_a(GObject.TYPE_ENUM):
-                properties[name] = _checks.choice(property_.enum_class, value, name)
+                properties[name] = _checks.choice(_enums.of_property(property_), value, name)
             elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
                 raise TypeError(_("{where}: {value} is neither True nor False").format(where=name, value=shown(value)))
         super().__init__(**properties)
@@ -471,7 +472,7 @@ class Worker(Pto.Worker):
     def ask_process(process: int = 0, format: str | AnswerFormat = "text", cancellable: Gio.Cancellable | None = None) -> str:
         """What the workers of a process do just now and what they wait for: text, json or metrics. 0 is this process; another
         one answers that was started with PTO_ANSWER=1, or has called Pto.answer_start()."""
-        names = {Pto.AnswerFormat(i).value_nick: Pto.AnswerFormat(i) for i in Pto.AnswerFormat.__enum_values__}
+        names = _enums.by_nick(Pto.AnswerFormat)
         if isinstance(format, str) and format not in names:
             raise ValueError(_("{what} is none of {names}").format(what=shown(format), names=", ".join(names)))
         return Pto.Worker.ask_process(_checks.integer(process, "process"), names.get(format, format), cancellable)

@@ -12,6 +12,7 @@ from gi._gi import Boxed, Direction, EnumInfo, ObjectInfo, StructInfo
 from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
+from .PtoEnums import by_nick, names_of, values_of
 from .PtoErrors import with_classes
 from .PtoInterrupts import interruptible_use
 from .PtoText import _, shown
@@ -37,12 +38,11 @@ def integers(values, where, *range_):
 
 def member(type_, value, where):
     """PyGObject takes one for what is none. The number of one stands for it, as in C."""
-    if type(value) is int and value in type_.__enum_values__:
+    if type(value) is int and value in values_of(type_):
         return type_(value)
     if not isinstance(value, type_):
-        members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
         raise TypeError(_("{where}: {value} is none of Pto.{type}: {members}").format(
-            where=where, value=shown(value), type=type_.__name__, members=members))
+            where=where, value=shown(value), type=type_.__name__, members=", ".join(names_of(type_))))
     return value
 
 
@@ -54,7 +54,7 @@ def switch(value, where):
 
 def choice(type_, value, where):
     """Also by its nick."""
-    nicks = {type_(i).value_nick: type_(i) for i in type_.__enum_values__}
+    nicks = by_nick(type_)
     if isinstance(value, str) and value.replace("_", "-") in nicks:
         return nicks[value.replace("_", "-")]
     if isinstance(value, str):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from .PtoEnums import values_of
 
 _codes = get_introspection_module("Pto").Error
 DOMAIN = "pto-error-quark"
@@ -56,7 +57,7 @@ class Error(GLib.Error):
     are Pto.Error.BUSY and so on; Pto.Error(206) is the code with that number."""
 
     __module__ = "gi.repository.Pto"
-    __enum_values__ = _codes.__enum_values__
+    __enum_values__ = values_of(_codes)
 
     def __new__(cls, message="", *more, **named):
         return _codes(message) if type(message) is int else super().__new__(cls, message, *more, **named)
@@ -86,7 +87,7 @@ _DEADLOCKS = "HEAP_RING", "TASK_RING", "DEP_POOL"  # in which ring nothing can b
 
 def _make():
     deadlock = None
-    for number, code in sorted(_codes.__enum_values__.items()):  # the first is the deadlock
+    for number, code in sorted(Error.__enum_values__.items()):  # the first is the deadlock
         constant = code.value_nick.upper().replace("-", "_")
         setattr(Error, constant, code)
         doc = _DOCS.get(constant, constant)

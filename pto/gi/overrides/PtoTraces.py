@@ -11,6 +11,7 @@ from ..module import get_introspection_module
 
 Pto = get_introspection_module("Pto")
 from . import PtoChecks as _checks  # noqa: E402, it asks for types
+from .PtoEnums import by_nick  # noqa: E402
 from .PtoText import N_, _, shown  # noqa: E402
 
 _NO_TOPIC = N_("{what} is nothing that a trace is asked: {names}")
@@ -21,7 +22,7 @@ def _named(enum, what, refusal):
     """One of an enumeration, of its name, too, as the program has it."""
     if not isinstance(what, str):
         return what
-    names = {enum(i).value_nick: enum(i) for i in enum.__enum_values__}
+    names = by_nick(enum)
     if what not in names:
         raise ValueError(_(refusal).format(what=shown(what), names=", ".join(names)))
     return names[what]
