@@ -5,6 +5,8 @@
  */
 #include "level-test.h"
 
+#include "../short.h"
+
 #include "../../pto/core/fence.h"
 
 #include <dirent.h>
@@ -78,6 +80,7 @@ rig_try (const struct rig_config *config, bool (*cancelled) (void *data), void *
                                     .fork_data = rig,
                                     .children = configs,
                                     .callable_name = function_name };
+  static const char *const pools[] = { "task-window", "dep-pool", "map-pool" };
 
   rig->config = *config;
   rig->board
@@ -89,6 +92,10 @@ rig_try (const struct rig_config *config, bool (*cancelled) (void *data), void *
   /* Small, so that a test that makes hundreds of levels is quick. */
   g_assert_cmpint (pto_params_set (&params, "heap", "16M", report), ==, PTO_OK);
   g_assert_cmpint (pto_params_set (&params, "arena", "64M", report), ==, PTO_OK);
+  /* An emulator pays for each page that is reserved, and the defaults reserve many GiB. */
+  if (RUN_SHORT)
+    for (uint32_t i = 0; i < G_N_ELEMENTS (pools); i++)
+      g_assert_cmpint (pto_params_set (&params, pools[i], "65536", report), ==, PTO_OK);
   for (const char *const *p = config->parameters; p != NULL && *p != NULL; p += 2)
     g_assert_cmpint (pto_params_set (&params, p[0], p[1], report), ==, PTO_OK);
   for (uint32_t i = 0; i < config->chips; i++)
