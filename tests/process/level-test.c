@@ -95,7 +95,7 @@ rig_try (const struct rig_config *config, bool (*cancelled) (void *data), void *
   /* An emulator pays for each page that is reserved, and the defaults reserve many GiB. */
   if (RUN_SHORT)
     for (uint32_t i = 0; i < G_N_ELEMENTS (pools); i++)
-      g_assert_cmpint (pto_params_set (&params, pools[i], "65536", report), ==, PTO_OK);
+      g_assert_cmpint (pto_params_set (&params, pools[i], "1M", report), ==, PTO_OK);
   for (const char *const *p = config->parameters; p != NULL && *p != NULL; p += 2)
     g_assert_cmpint (pto_params_set (&params, p[0], p[1], report), ==, PTO_OK);
   for (uint32_t i = 0; i < config->chips; i++)
