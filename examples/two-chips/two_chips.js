@@ -23,11 +23,12 @@ const passed = await new Pto.Worker({level: 3, devices: 2}).use(async host => { 
         orch.submit_next_level(add, [a.read(), b.read(), out.write_existing()]); // on whichever is idle
     }
 
-    const x = Pto.Buffer.array(elements), out = Pto.Buffer.array(1); // memory that children see: nothing is copied
+    const x = Pto.Buffer.array(elements), out = Pto.Buffer.array(1); // memory that children see
     x.forEach((_, i) => (x[i] = i % 1000 / 1000));
+    const expected = x.reduce((total, value) => total + value); // before the run, of what it is given
+    out[0] = NaN;
     await host.run_async(graph, x, out); // starts two processes, runs
 
-    const expected = x.reduce((total, value) => total + value);
     const isRight = Math.abs(out[0] - expected) <= 1e-5 * expected;
     print(`two chips: ${out[0].toFixed(3)}, expected ${expected.toFixed(3)}: ${isRight ? 'PASS' : 'FAIL'}`);
     return isRight;

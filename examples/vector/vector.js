@@ -24,11 +24,12 @@ function graph(orch, a, b, f) {
 }
 
 const passed = await new Pto.Worker({platform: 'a2a3sim'}).use(async chip => {
-    const [a, b, f] = [0, 1, 2].map(() => new Float32Array(elements));
+    const [a, b, f] = [0, 1, 2].map(() => new Float32Array(elements).fill(NaN));
     a.forEach((_, i) => ([a[i], b[i]] = [i % 100 / 4, 3])); // all of it can be held without rounding
+    const expected = a.map((value, i) => (value + b[i] + 1) * (value + b[i] + 2) + (value + b[i])); // before the run, of what it is given
     await chip.run_async(graph, a, b, f);
 
-    const wrong = f.findIndex((value, i) => value !== (a[i] + b[i] + 1) * (a[i] + b[i] + 2) + (a[i] + b[i]));
+    const wrong = f.findIndex((value, i) => value !== expected[i]);
     const {tasks, edges} = chip.statistics;
     print(`${elements} elements, ${tasks} tasks, ${edges} edges${wrong < 0 ? '' : `, element ${wrong} is ${f[wrong]}`}: ${wrong < 0 ? 'PASS' : 'FAIL'}`);
     return wrong < 0;

@@ -4,6 +4,7 @@ import configparser
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ PTO = sys.argv[1]
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
 README = os.environ["PTO_TEST_README"]
 DOC = os.path.join(os.path.dirname(README), "doc")
+DOING_NOTHING = dict.fromkeys(("CFLAGS", "CXXFLAGS"),
+                              "-include " + shlex.quote(os.path.join(os.path.dirname(os.path.abspath(__file__)), "nothing.h")))
 
 
 def run(*words, **environment):
@@ -30,7 +33,7 @@ class Examples(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return json.loads(done.stdout)
 
-    def test_every_case(self):
+    def cases(self):
         for example in sorted(os.listdir(EXAMPLES)):
             manifest = os.path.join(EXAMPLES, example, "pto.ini")
             if not os.path.exists(manifest):
@@ -38,10 +41,22 @@ class Examples(unittest.TestCase):
             cases = configparser.ConfigParser(interpolation=None)
             cases.read(manifest)
             for case in [s[len("case "):] for s in cases.sections() if s.startswith("case ")]:
-                with self.subTest(example=example, case=case):
-                    result = self.result(example, "--case", case)
-                    self.assertTrue(result["passed"])
-                    self.assertEqual((result["example"], result["case"]), (example, case))
+                yield example, case
+
+    def test_every_case(self):
+        for example, case in self.cases():
+            with self.subTest(example=example, case=case):
+                result = self.result(example, "--case", case)
+                self.assertTrue(result["passed"])
+                self.assertEqual((result["example"], result["case"]), (example, case))
+
+    def test_every_case_proves_something(self):
+        """Kernels that do nothing leave zeros, or what an output held: no case takes that for right."""
+        for example, case in self.cases():
+            with self.subTest(example=example, case=case):
+                done = run(os.path.join(EXAMPLES, example), "--json", "--case", case, **DOING_NOTHING)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, r"[1-9]\d* of \d+ elements are wrong")
 
     def test_picture_of_the_readme(self):
         """It is what this build draws, to the byte, and what is said below it is in it."""

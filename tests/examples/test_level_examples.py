@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,9 +22,19 @@ GJS = os.environ["PTO_TEST_GJS"]
 DECODE_STEP = (r"40 layers, 21840 tasks, \d+ edges, captured once, launched 100 times: [\d.]+ ms a step, [\d.]+ as an "
                "orchestration")
 
+DOING_NOTHING = dict.fromkeys(("CFLAGS", "CXXFLAGS"),
+                              "-include " + shlex.quote(os.path.join(os.path.dirname(os.path.abspath(__file__)), "nothing.h")))
+
 
 class LevelExamples(unittest.TestCase):
+    has_kernels = True
+
     def passes(self, pattern, *words):
+        """And does not where kernels do nothing."""
+        if self.has_kernels:
+            idle = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, env={**os.environ, **DOING_NOTHING})
+            self.assertEqual((idle.returncode, idle.stderr), (1, ""), idle.stdout)
+            self.assertRegex(idle.stdout, ": FAIL\n$")
         done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertRegex(done.stdout, "^" + pattern + ": PASS\n$")
@@ -53,9 +64,11 @@ class LevelExamples(unittest.TestCase):
         self.script("two-chips/two_chips.py", r"two chips and a SUB worker: [\d.]+, expected [\d.]+")
 
     def test_group_c(self):
+        self.has_kernels = False
         self.program("group", "running sums by a group of 4: the last of 4096 is 4093")
 
     def test_group_python(self):
+        self.has_kernels = False
         self.script("group/group.py", "running sums by a group of 4: the last of 4096 is 4093")
 
     def test_tensor_parallel_c(self):
@@ -87,9 +100,11 @@ class LevelExamples(unittest.TestCase):
                 self.assertFalse(os.path.exists(step + "2.ptotrace"))
 
     def test_recursion_c(self):
+        self.has_kernels = False
         self.program("recursion", "L4 -> L3 -> SUB: the function ran 1 time, in another process")
 
     def test_recursion_python(self):
+        self.has_kernels = False
         self.script("recursion/recursion.py", "L4 -> L3 -> SUB: the function ran 1 time, in another process")
 
     def test_data_parallel(self):
@@ -101,6 +116,7 @@ class LevelExamples(unittest.TestCase):
 
     def test_data_parallel_by_a_job(self):
         """Gradients are added up by MPI, at two addresses and as a file says."""
+        self.has_kernels = False  # test_data_parallel() has looked
         if not shutil.which("mpirun"):
             self.skipTest("no mpirun: install openmpi-bin")
         if not os.path.exists(os.path.join(os.path.dirname(os.environ["PTO_REMOTE"]), "pto-mpi-rank")):
@@ -120,6 +136,7 @@ class LevelExamples(unittest.TestCase):
     @unittest.skipUnless(PYTHON, "no Python with gi: who listens has none to import steps with")
     def test_cluster_file(self):
         """The workers are where a file says, begun by `pto cluster up`."""
+        self.has_kernels = False  # what `pto cluster up` began compiles them
         with tempfile.TemporaryDirectory() as directory:
             file, bin_directory = os.path.join(directory, "example", "cluster.ini"), os.path.join(directory, "bin")
             shutil.copytree(os.path.join(EXAMPLES, "data-parallel"), os.path.dirname(file))

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import shutil
 import sys
@@ -45,6 +46,19 @@ class SeedLayout(unittest.TestCase):
                     "=== Building Runtime: tensormap_and_ringbuffer (platform: a2a3sim) ===",
                     "=== Comparing Results ===", "Comparing f: shape=(16384,), dtype=float32",
                     "  f: PASS (16384/16384 elements matched)")
+
+    def test_every_example_proves_something(self):
+        """Kernels that do nothing leave zeros: no golden.py takes them for right."""
+        nothing = "-include " + shlex.quote(os.path.join(os.path.dirname(os.path.abspath(__file__)), "nothing.h"))
+        found = sorted(directory for directory, _, names in os.walk(EXAMPLES) if "golden.py" in names)
+        self.assertGreaterEqual(len(found), 6)
+        for directory in found:
+            platform = "a5sim" if os.path.basename(directory) == "diamond" else "a2a3sim"
+            with self.subTest(os.path.relpath(directory, EXAMPLES)):
+                done = call(RUNNER, "-k", os.path.join(directory, "kernels"), "-g", os.path.join(directory, "golden.py"), "-p", platform,
+                            CFLAGS=nothing, CXXFLAGS=nothing)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertRegex(done.stdout, r"FAIL \(\d+/\d+ elements matched\)")
 
     def test_literal_commands(self):
         """Seed 004, "Running the Example": both commands as they stand there, from the top of the checkout."""

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import subprocess
 import sys
 import unittest
 
@@ -41,6 +43,17 @@ class Windows(unittest.TestCase):
                 self.assertEqual((result["passed"], result["tasks"], result["edges"]), (True, tasks, edges))
                 result = self.run_window(name, "small", "--backend", "det", "--check=access")
                 self.assertEqual((result["passed"], result["accesses"]), (True, None))
+
+    def test_every_case_proves_something(self):
+        """Kernels that do nothing leave zeros: no case takes them for right."""
+        nothing = "-include " + shlex.quote(os.path.join(os.path.dirname(os.path.abspath(__file__)), "nothing.h"))
+        for name in fit.MEASURED:
+            for case in "small", "window", "clock":
+                with self.subTest(window=name, case=case):
+                    done = subprocess.run([PTO, "run", os.path.join(WINDOWS, name), "--case", case, "--json"], text=True, check=False,
+                                          capture_output=True, timeout=200, env={**os.environ, "CFLAGS": nothing})
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertRegex(done.stderr, r"[1-9]\d* of \d+ elements are wrong")
 
     def test_clock_is_the_window(self):
         """That kernels do not compute changes nothing on the clock; and manifests have what was fitted on attention."""

@@ -5,7 +5,7 @@
 #include "../../../paged-attention/kernels/attention.h"
 
 /* args: p [heads, tokens], v [tokens, dim], read; o [heads, dim]: float32, written; whether to
- * compute, or only to take the time. */
+ * compute, or to write one number only. */
 void
 kernel_entry (int64_t *args)
 {
@@ -19,7 +19,10 @@ kernel_entry (int64_t *args)
   float scratch[ATTENTION_MAX_DIM];
 
   if (args[3] == 0)
-    return;
+    {
+      sums[0] = weights[0] + 1;
+      return;
+    }
   memset (sums, 0, heads * dim * sizeof *sums);
   for (uint64_t t = 0; t < tokens; t++)
     {
