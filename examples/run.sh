@@ -20,4 +20,4 @@ echo "The first case once more, on the chip's own clock and recorded:"
 $pto run examples/batch-paged-attention --case seed --backend det --svg build/attention.svg --report build/attention.html --trace build/attention.json
 echo
 echo "Next: open build/attention.html in a browser, and build/attention.json in ui.perfetto.dev,"
-echo "      run another example ($pto run examples/vector), or write your own: README.md"
+echo "      run another example ($pto run examples/vector), or write your own: doc/own.md"
