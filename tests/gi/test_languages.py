@@ -100,13 +100,15 @@ class Languages(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.scratch.cleanup)
+        # From glibc 2.41 on LANGUAGE says nothing in C.UTF-8: the same locale by another name.
+        shutil.copytree("/usr/lib/locale/C.utf8", os.path.join(cls.scratch.name, "zh_CN.utf8"))
         for language in ("de", "zh_CN") if shutil.which("msgfmt") else ():
             place = os.path.join(cls.scratch.name, language, "LC_MESSAGES")
             os.makedirs(place)
             subprocess.run(["msgfmt", "--output-file", os.path.join(place, "libpto.mo"), po / f"{language}.po"], check=True, timeout=60)
 
-    def said(self, *command, language="zh_CN", locale="C.UTF-8", directory=None):
-        env = dict(os.environ, LC_ALL=locale, LANGUAGE=language, PTO_LOCALE_DIR=directory or self.scratch.name, PYTHONIOENCODING="utf-8")
+    def said(self, *command, language="zh_CN", locale="zh_CN.UTF-8", directory=None):
+        env = dict(os.environ, LC_ALL=locale, LOCPATH=self.scratch.name, LANGUAGE=language, PTO_LOCALE_DIR=directory or self.scratch.name, PYTHONIOENCODING="utf-8")
         result = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         self.assertEqual((result.returncode, result.stderr.decode()), (0, ""))
         return result.stdout.decode()

@@ -305,13 +305,15 @@ class Chinese(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.scratch.cleanup)
+        # From glibc 2.41 on LANGUAGE says nothing in C.UTF-8: the same locale by another name.
+        shutil.copytree("/usr/lib/locale/C.utf8", os.path.join(cls.scratch.name, "zh_CN.utf8"))
         for language in listed("LINGUAS"):
             place = os.path.join(cls.scratch.name, language, "LC_MESSAGES")
             os.makedirs(place)
             subprocess.run(["msgfmt", "--output-file", os.path.join(place, "libpto.mo"), po / f"{language}.po"], check=True, timeout=60)
 
-    def pto(self, *args, status=0, language="zh_CN", locale="C.UTF-8"):
-        env = dict(os.environ, LC_ALL=locale, LANGUAGE=language, PTO_LOCALE_DIR=self.scratch.name)
+    def pto(self, *args, status=0, language="zh_CN", locale="zh_CN.UTF-8"):
+        env = dict(os.environ, LC_ALL=locale, LOCPATH=self.scratch.name, LANGUAGE=language, PTO_LOCALE_DIR=self.scratch.name)
         result = subprocess.run([program, *args], env=env, capture_output=True, timeout=120)
         self.assertEqual(result.returncode, status, result.stderr)
         return result.stdout.decode(), result.stderr.decode()
