@@ -142,6 +142,9 @@ class Doctor(PtoTest):
         self.assertIn("apt install gjs", checks["JavaScript"]["advice"])
         self.assertEqual((checks["MPI"]["state"], checks["MPI"]["found"]), ("missing", "there is no mpirun"))
         self.assertIn("apt install openmpi-bin", checks["MPI"]["advice"])
+        # Either package alone would be asked for the other.
+        checks = self.check(PATH=path, PTO_REMOTE=self.script("pto-remote", "echo pto-remote 1.0\n"))
+        self.assertIn("apt install openmpi-bin libopenmpi-dev, and build", checks["MPI"]["advice"])
 
     def test_python(self):
         """What it says is what is told; the one of Debian is asked where the first has no gi."""

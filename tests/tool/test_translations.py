@@ -434,7 +434,7 @@ class Chinese(unittest.TestCase):
         names = {"ok", "Python", "PyGObject", "NumPy", "typelib", "override", "gjs", "JavaScript", "membarrier", "ncurses", "libpto", "pto",
                  "top", "gi", "overrides", "Pto", "py", "PYTHONPATH", "TMPDIR", "Linux", "constant_tsc", "nonstop_tsc", "pidfd_open", "KiB",
                  "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3", "GnuTLS", "TLS", "tls",
-                 "pto-remote", "pto-mpi-rank", "mpirun", "MPI", "Open", "UCX", "self", "tcp", "sysv", "posix", "cma"}
+                 "pto-remote", "pto-mpi-rank", "mpirun", "MPI", "Open", "UCX", "self", "tcp", "sysv", "posix", "cma", "report"}
         self.says_the_same("doctor", names=names, drop=code)
 
     def test_what_is_known_is_in_it(self):
