@@ -36,7 +36,8 @@ leave_to_parent (void)
   is_on = is_changing = FALSE;
 }
 
-static void
+/* While the library is loaded: a fork that has begun calls none of what is registered during it. */
+__attribute__ ((constructor)) static void
 watch_forks (void)
 {
   pthread_atfork (NULL, NULL, leave_to_parent);
@@ -116,9 +117,6 @@ tell (PtoMachine *only, PtoAnswerFormat format)
 static void
 begin_change (void)
 {
-  static pthread_once_t is_watching = PTHREAD_ONCE_INIT;
-
-  pthread_once (&is_watching, watch_forks);
   pto_lock (PTO_LOCK_ANSWER);
   while (is_changing)
     {

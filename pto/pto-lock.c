@@ -11,7 +11,6 @@
 #include <pthread.h>
 
 static GMutex locks[PTO_N_LOCKS];
-static pthread_once_t is_watching = PTHREAD_ONCE_INIT;
 static guint forks;    /* W: the only thread of a new process */
 static gint n_forking; /* threads that are about to; relaxed would do: a hint */
 
@@ -48,9 +47,10 @@ begin_copy (void)
   unlock_all ();
 }
 
-/* A fork takes what was watched last first: these, and then the lock around translations, as
- * everybody does who translates under one of them. */
-static void
+/* A fork takes what was registered last first: these, and then the lock around translations, as
+ * each function does that translates under one of them. While the library is loaded: a fork that has
+ * begun calls none of what is registered during it. */
+__attribute__ ((constructor)) static void
 watch_forks (void)
 {
   pto_text_bind ();
@@ -60,7 +60,6 @@ watch_forks (void)
 void
 pto_lock (PtoLock lock)
 {
-  pthread_once (&is_watching, watch_forks);
   g_mutex_lock (&locks[lock]);
 }
 
@@ -81,6 +80,5 @@ pto_unlock (PtoLock lock)
 guint
 pto_count_forks (void)
 {
-  pthread_once (&is_watching, watch_forks);
   return forks;
 }

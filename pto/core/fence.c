@@ -59,6 +59,12 @@ init_once (void)
 {
   for (uint32_t i = 0; i < PTO_FENCE_BYTES_MAX; i++)
     pattern[i] = (uint8_t) (0xa5 + 0x4d * i + i / 256);
+}
+
+/* While the library is loaded: a fork that has begun calls none of what is registered during it. */
+__attribute__ ((constructor)) static void
+watch_forks (void)
+{
   pthread_atfork (NULL, NULL, after_fork_in_child);
 }
 
