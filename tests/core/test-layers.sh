@@ -62,7 +62,7 @@ floor ()
   mpi) violations "$2" pto/mpi "pto/mpi pto/process pto/core pto/exec pto/api sim/combine.h" "$no_glib" ;;
   sim) violations "$2" sim "sim pto/core pto/exec pto/api" "$no_glib" ;;
   api) violations "$2" pto/api "pto/api" "$no_glib" ;;
-  tools) violations "$2" pto/tools "pto/tools pto/api pto/pto-fabric-private.h pto/pto-save-private.h pto/pto-text-private.h pto/pto-printable-private.h" "$private" ;;
+  tools) violations "$2" pto/tools "pto/tools pto/api pto/pto-fabric-private.h pto/pto-save-private.h pto/pto-stdout-private.h pto/pto-text-private.h pto/pto-printable-private.h" "$private" ;;
   seeds) violations "$2" pto/seeds "pto/seeds pto/api" "$private" ;;
   examples) violations "$2" examples "examples pto/api" "$private" ;;
   esac

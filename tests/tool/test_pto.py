@@ -172,11 +172,11 @@ class Status(PtoTest):
     """What a script goes by: right, wrong, not what can be meant, not possible."""
 
     def test_listed(self):
-        """130 is tried where Ctrl-C is (test_pto_output.py)."""
+        """130 and 141 are tried where Ctrl-C is, and readers that go (test_pto_output.py)."""
         text = self.passes("help").split("Exit status:\n")[1]
-        self.assertEqual(re.findall(r"(?m)^  (\d+) +\S", text), ["0", "1", "2", "3", "130"])
+        self.assertEqual(re.findall(r"(?m)^  (\d+) +\S", text), ["0", "1", "2", "3", "130", "141"])
         section = re.search(r"(?ms)^\.SH EXIT STATUS\n(.*?)^\.SH", self.passes("--print-page", "man")).group(1)
-        self.assertEqual(re.findall(r"(?m)^\.TP\n\\fB(\d+)\\fR\n", section), ["0", "1", "2", "3", "130"])
+        self.assertEqual(re.findall(r"(?m)^\.TP\n\\fB(\d+)\\fR\n", section), ["0", "1", "2", "3", "130", "141"])
 
     def test_wrong(self):
         self.copy_example(dtype=FLOAT32, got=0, expected=0)
