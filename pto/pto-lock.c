@@ -48,8 +48,8 @@ begin_copy (void)
 }
 
 /* A fork takes what was registered last first: these, and then the lock around translations, as
- * each function does that translates under one of them. While the library is loaded: a fork that has
- * begun calls none of what is registered during it. */
+ * each function does that translates under one of them. While the library is loaded: a fork that
+ * has begun calls none of what is registered during it. */
 __attribute__ ((constructor)) static void
 watch_forks (void)
 {

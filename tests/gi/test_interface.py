@@ -165,7 +165,7 @@ class Interface(unittest.TestCase):
         self.assertNotIn("Warning", result.stderr)
 
     def test_scanners_constant_stands_alone(self):
-        """That of gobject-introspection 1.84 ends at a condition with __GI_SCANNER__ that is not a simple #ifdef or #ifndef."""
+        """The scanner of gobject-introspection 1.84 ends at a condition with __GI_SCANNER__ that is not a simple #ifdef or #ifndef."""
         simple = re.compile(r"\s*#\s*ifn?def\s+__GI_SCANNER__\s*(/\*.*\*/\s*)?")
         conditions = [(name, line) for name, header in public_headers()
                       for line in re.findall(r"^[ \t]*#[ \t]*(?:el)?if(?:[^\n]*\\\n)*[^\n]*", header, flags=re.M) if "__GI_SCANNER__" in line]

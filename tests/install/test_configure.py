@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Each test hides one part: PATH and PKG_CONFIG_LIBDIR are directories of links to what this system has, without that part.
-# Half a part is a library that pkg-config knows and that no program links with, or a program that fails.
+# Half a part is a library that pkg-config finds without its files, or a program that fails.
 # Argument: the source directory.
 import os
 import re
@@ -25,42 +25,54 @@ FAILS = "#!/bin/sh\nexit 1\n"
 NOT_LINKED = "Name: stand-in\nDescription: a library without its files\nVersion: 99\nLibs: -lpto-there-is-none\n"
 
 
-def link(directory, paths, hidden):
-    """A directory of links to what is in others, without the names that match."""
+def link(directory, paths):
+    """A directory of links to what is in others."""
     os.makedirs(directory)
     for path in paths:
-        if not os.path.isdir(path):
-            continue
-        for name in os.listdir(path):
-            if not re.match(hidden, name) and not os.path.lexists(os.path.join(directory, name)):
+        for name in os.listdir(path) if os.path.isdir(path) else ():
+            if not os.path.lexists(os.path.join(directory, name)):
                 os.symlink(os.path.join(path, name), os.path.join(directory, name))
 
 
 class Configure(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.system = tempfile.mkdtemp(prefix="pto-configure-")
+        cls.addClassCleanup(shutil.rmtree, cls.system)
+        path = subprocess.run(["pkg-config", "--variable=pc_path", "pkg-config"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        link(os.path.join(cls.system, "bin"), ["/usr/local/bin", "/usr/bin", "/bin"])
+        link(os.path.join(cls.system, "pkgconfig"), path.strip().split(":"))
+
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="pto-configure-")
         self.addCleanup(shutil.rmtree, self.directory)
         self.build = os.path.join(self.directory, "build")
         self.env = {name: value for name, value in os.environ.items() if name not in VARIABLES}
 
+    def hide(self, place, hidden):
+        """Until the test ends, what matches is not in that directory of the system."""
+        directory = os.path.join(self.system, place)
+        for name in os.listdir(directory):
+            if re.match(hidden, name):
+                self.addCleanup(os.symlink, os.readlink(os.path.join(directory, name)), os.path.join(directory, name))
+                os.unlink(os.path.join(directory, name))
+
     def configure(self, *options, programs="$", libraries="$", modules=(), stand_ins={}):
-        """The exit status of `meson setup` and what it says: what matches is hidden, and stand-ins take the place of others."""
-        path = subprocess.run(["pkg-config", "--variable=pc_path", "pkg-config"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        places = {name: os.path.join(self.directory, name) for name in ("bin", "pkgconfig", "python")}
-        link(places["bin"], ["/usr/local/bin", "/usr/bin", "/bin"], programs)
-        link(places["pkgconfig"], path.strip().split(":"), libraries)
+        """The exit status of `meson setup` and what it says: what matches is hidden, and stand-ins come before the others."""
+        self.hide("bin", programs)
+        self.hide("pkgconfig", libraries)
         files = {os.path.join("python", module, "__init__.py"): "raise ImportError('hidden by a test')\n" for module in modules}
         for name, text in (files | stand_ins).items():
             file = os.path.join(self.directory, name)
             os.makedirs(os.path.dirname(file), exist_ok=True)
-            if os.path.lexists(file):
-                os.unlink(file)
             with open(file, "w", encoding="utf-8") as output:
                 output.write(text)
             os.chmod(file, 0o755)
-        self.env |= {"PATH": places["bin"], "PKG_CONFIG_LIBDIR": places["pkgconfig"], "LC_ALL": "C.UTF-8"}
+        for variable, place in (("PATH", "bin"), ("PKG_CONFIG_LIBDIR", "pkgconfig")):
+            self.env[variable] = os.path.join(self.directory, place) + ":" + os.path.join(self.system, place)
+        self.env["LC_ALL"] = "C.UTF-8"
         if modules:
-            self.env["PYTHONPATH"] = places["python"]
+            self.env["PYTHONPATH"] = os.path.join(self.directory, "python")
         done = subprocess.run([shutil.which("meson"), "setup", self.build, source, *options], env=self.env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
