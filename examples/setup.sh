@@ -48,10 +48,10 @@ install_packages () {
 configure () {
   directory=$1
   shift
-  log=$directory.log # beside it: meson wants an empty directory
+  log=$directory.log
   mkdir -p "$(dirname "$directory")"
   if [ ! -f "$directory/build.ninja" ]; then
-    rm -rf "$directory"
+    rm -rf "$directory/meson-private" # of a setup that has failed; other builds may be below it
     meson setup "$directory" "$source_root" "$@" > "$log" 2>&1 || {
       tail -n 30 "$log" >&2
       fail "meson setup failed"
