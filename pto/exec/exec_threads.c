@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 struct threads
 {
@@ -29,9 +30,12 @@ threads_of (struct pto_exec *exec)
 static int
 threads_init (struct pto_exec *exec, char *error, size_t error_size)
 {
-  (void) exec;
+  long least = sysconf (_SC_THREAD_STACK_MIN); /* 128 KiB on aarch64 */
+
   (void) error;
   (void) error_size;
+  if (least > 0 && exec->config.stack_size < (size_t) least)
+    exec->config.stack_size = (size_t) least;
   return 0;
 }
 

@@ -40,7 +40,7 @@ pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack
   struct start *start = malloc (sizeof *start);
   sigset_t blocked, previous;
   pthread_attr_t attr;
-  int status;
+  int status = 0;
 
   if (start == NULL)
     {
@@ -52,12 +52,13 @@ pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack
   snprintf (start->name, sizeof start->name, "%s", name);
   pthread_attr_init (&attr);
   if (stack != NULL)
-    pthread_attr_setstack (&attr, stack->base + stack->guard, stack->size);
+    status = pthread_attr_setstack (&attr, stack->base + stack->guard, stack->size);
   sigfillset (&blocked);
   pto_guard_unblock (&blocked);
   /* The new thread inherits the mask, so that no signal reaches it before it could set one. */
   pthread_sigmask (SIG_SETMASK, &blocked, &previous);
-  status = pthread_create (thread, &attr, os_thread_main, start);
+  if (status == 0)
+    status = pthread_create (thread, &attr, os_thread_main, start);
   pthread_sigmask (SIG_SETMASK, &previous, NULL);
   pthread_attr_destroy (&attr);
   if (status != 0)
