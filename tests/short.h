@@ -12,3 +12,6 @@
 #define RUN_SHORT (g_getenv ("PTO_TEST_SHORT") != NULL)
 /* For repetitions. */
 #define SCALE_SHORT(n) (RUN_SHORT ? (n) / 20 : (n))
+/* Are there as many threads as before? In an emulator a joined thread is listed for a while, so it
+ * may have been counted before. */
+#define SAME_THREADS(now, before) (RUN_SHORT ? (now) <= (before) : (now) == (before))

@@ -553,6 +553,20 @@ sim_count_threads (void)
   return count_entries ("/proc/self/task");
 }
 
+void
+sim_assert_threads (unsigned int before)
+{
+  unsigned int now = sim_count_threads ();
+
+  for (int i = 0; i < 10000 && !SAME_THREADS (now, before); i++)
+    {
+      g_usleep (1000);
+      now = sim_count_threads ();
+    }
+  if (!SAME_THREADS (now, before))
+    g_assert_cmpuint (now, ==, before);
+}
+
 unsigned int
 sim_count_descriptors (void)
 {

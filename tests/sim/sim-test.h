@@ -107,6 +107,8 @@ void sim_assert_trace (struct pto_chip *chip, const struct pto_run_stats *stats)
 uint64_t sim_resident_bytes (void);
 uint64_t sim_page_faults (void);
 unsigned int sim_count_threads (void);
+/* Waits until there are as many threads as before. */
+void sim_assert_threads (unsigned int before);
 unsigned int sim_count_descriptors (void);
 unsigned int sim_count_mappings (void);
 

@@ -196,7 +196,7 @@ test_thousand_runs (enum pto_backend backend)
   resident = sim_resident_bytes ();
   for (uint32_t i = 0; i < SCALE (1000); i++)
     some_run (chip, i);
-  g_assert_cmpuint (sim_count_threads (), ==, threads);
+  sim_assert_threads (threads);
   g_assert_cmpuint (sim_count_descriptors (), ==, descriptors);
   /* A thread that runs its first kernel late maps its signal stack late: two lines each, once. */
   g_assert_cmpuint (sim_count_mappings (), <=, mappings + 2 * threads);
@@ -228,11 +228,13 @@ test_chips_come_and_go (enum pto_backend backend)
       mappings = sim_count_mappings ();
       resident = sim_resident_bytes ();
     }
-  g_assert_cmpuint (sim_count_threads (), ==, threads);
+  sim_assert_threads (threads);
   g_assert_cmpuint (sim_count_descriptors (), ==, descriptors);
 #ifndef SIM_SANITIZED
   g_assert_cmpuint (sim_count_mappings (), <=, mappings + 2);
-  g_assert_cmpint ((gint64) (sim_resident_bytes () - resident), <, 1024 * 1024);
+  /* An emulator's own memory counts too, and grows with each new thread. */
+  if (!RUN_SHORT)
+    g_assert_cmpint ((gint64) (sim_resident_bytes () - resident), <, 1024 * 1024);
 #else
   (void) mappings;
   (void) resident;

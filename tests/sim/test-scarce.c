@@ -74,7 +74,7 @@ sweep (enum pto_backend backend)
           in_a_row++;
           pto_chip_free (chip);
         }
-      g_assert_cmpuint (sim_count_threads (), ==, threads);
+      sim_assert_threads (threads);
     }
   g_test_message ("refused %u times, %u times for a stack", refused, without_stack);
   g_assert_cmpuint (refused, >, 0);
