@@ -44,6 +44,13 @@ install_packages () {
   fi
 }
 
+# Prints the address that apt fetches Debian from.
+debian_mirror () {
+  mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2> /dev/null | grep -v security | head -n 1)
+  [ -n "$mirror" ] || mirror=$(awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /^http/) { print $i; exit } }' /etc/apt/sources.list)
+  echo "$mirror"
+}
+
 # $1: build directory; further arguments are meson's. Configures once.
 configure () {
   directory=$1

@@ -5,9 +5,10 @@
 #
 # usage: sh tests/arm64.sh [DIRECTORY]            default: build/arm64
 #
-# Debian 12 or newer. Installs the compiler and QEMU where they are missing. GLib for aarch64 is unpacked in DIRECTORY:
-# apt fetches it with lists of its own, so the architectures and the packages of this machine stay as they are.
-# Exit status 77: the packages could not be fetched.
+# Debian 12 or newer. Installs the compiler where it is missing. GLib for aarch64 is unpacked in DIRECTORY, and so is
+# QEMU from Debian 13 where no QEMU 8 is installed: libpto reserves many GiB of addresses, and QEMU 7 stores a record
+# of each page. apt fetches both with lists of its own, so the architectures and the packages of this machine stay as
+# they are. Exit status 77: the packages could not be fetched.
 #
 # tests/arm64.skip names the tests that cannot pass in QEMU. PTO_TEST_SHORT makes all others short.
 set -eu
@@ -24,19 +25,13 @@ mkdir -p "${1:-build/arm64}"
 out=$(cd "${1:-build/arm64}" && pwd)
 root=$out/root
 
-# The static one also serves. It is not installed here, since it registers itself with the kernel.
-find_qemu () {
-  command -v qemu-aarch64-static || command -v qemu-aarch64 || true
-}
+install_packages gcc meson ninja-build pkg-config gettext python3 libglib2.0-dev-bin gcc-$host g++-$host libc6-dev-arm64-cross
 
-packages="gcc meson ninja-build pkg-config gettext python3 libglib2.0-dev-bin gcc-$host g++-$host libc6-dev-arm64-cross"
-[ -n "$(find_qemu)" ] || packages="$packages qemu-user"
-install_packages $packages
-qemu=$(find_qemu)
-
-# $@: arguments. An apt-get that knows packages for arm64 only, of which none is installed.
-apt_get_arm64 () {
-  apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User= \
+# $1: architecture; further arguments are apt-get's. Its lists are in $out/apt, and no package is installed there.
+apt_get () {
+  architecture=$1
+  shift
+  apt-get -q -o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o APT::Sandbox::User= \
     -o Dir::State="$out/apt" -o Dir::State::status="$out/apt/status" -o Dir::Cache="$out/apt/cache" "$@"
 }
 
@@ -46,30 +41,73 @@ no_mirror () {
   exit 77
 }
 
-# Fills $root with GLib, JSON-GLib and the libraries that they need; the C library is the cross-compiler's.
-fetch_libraries () {
-  rm -rf "$root" "$out/apt" "$out/packages"
-  mkdir -p "$root" "$out/packages" "$out/apt/lists/partial" "$out/apt/cache/archives/partial"
+# $@: architecture, and options of apt-get. Fills $out/apt with lists.
+update_lists () {
+  rm -rf "$out/apt" "$out/packages"
+  mkdir -p "$out/packages" "$out/apt/lists/partial" "$out/apt/cache/archives/partial"
   : > "$out/apt/status"
   # Its status is also that of this machine's hooks: the lists tell whether it worked.
-  apt_get_arm64 update > "$out/apt.log" 2>&1 || true
+  apt_get "$@" update > "$out/apt.log" 2>&1 || true
   ls "$out"/apt/lists/*Packages* > /dev/null 2>&1 || no_mirror
-  apt_get_arm64 -s install --no-install-recommends libglib2.0-dev libjson-glib-dev > "$out/apt.log" 2>&1 || {
+}
+
+# $1: directory; further arguments are the files to unpack there from the packages that were fetched, without any: all.
+unpack () {
+  directory=$1
+  shift
+  rm -rf "$directory"
+  mkdir -p "$directory"
+  for package in "$out"/packages/*.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar --extract --directory "$directory" "$@"
+  done
+  rm -rf "$out/apt" "$out/apt.log" "$out/packages"
+}
+
+# Fills $root with GLib, JSON-GLib and the libraries that they need; the C library is the cross-compiler's.
+fetch_libraries () {
+  update_lists arm64
+  apt_get arm64 -s install --no-install-recommends libglib2.0-dev libjson-glib-dev > "$out/apt.log" 2>&1 || {
     tail -n 20 "$out/apt.log" >&2
     fail "apt-get finds no GLib for arm64"
   }
   libraries=$(awk '$1 == "Inst" && $2 ~ /^(lib|zlib)/ && $2 !~ /^lib(c|gcc|python)/ { print $2 }' "$out/apt.log")
-  (cd "$out/packages" && apt_get_arm64 download $libraries) > "$out/apt.log" 2>&1 || no_mirror
-  for package in "$out"/packages/*.deb; do
-    dpkg-deb -x "$package" "$root"
+  (cd "$out/packages" && apt_get arm64 download $libraries) > "$out/apt.log" 2>&1 || no_mirror
+  unpack "$root"
+}
+
+# Debian 13's QEMU is linked statically, so it runs on Debian 12.
+fetch_qemu () {
+  keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  echo "deb [signed-by=$keyring] $(debian_mirror) trixie main" > "$out/debian-13.list"
+  set -- "$(dpkg --print-architecture)" -o Dir::Etc::sourcelist="$out/debian-13.list" -o Dir::Etc::sourceparts=-
+  update_lists "$@"
+  (cd "$out/packages" && apt_get "$@" download qemu-user) > "$out/apt.log" 2>&1 || no_mirror
+  unpack "$out/qemu" ./usr/bin/qemu-aarch64
+  rm "$out/debian-13.list"
+}
+
+# Prints the QEMU to use, if there is one.
+find_qemu () {
+  for program in qemu-aarch64 qemu-aarch64-static "$out/qemu/usr/bin/qemu-aarch64"; do
+    version=$("$program" --version 2> /dev/null | sed -n 's/^qemu-aarch64 version \([0-9]*\).*/\1/p')
+    [ "${version:-0}" -lt 8 ] || {
+      command -v "$program"
+      return
+    }
   done
-  rm -rf "$out/apt" "$out/apt.log" "$out/packages"
 }
 
 if [ ! -e "$out/fetched" ]; then
   echo "Fetching GLib for arm64 ..."
   fetch_libraries
   : > "$out/fetched"
+fi
+qemu=$(find_qemu)
+if [ -z "$qemu" ]; then
+  echo "Fetching QEMU from Debian 13 ..."
+  fetch_qemu
+  qemu=$(find_qemu)
+  [ -n "$qemu" ] || fail "Debian 13's QEMU does not run here: install QEMU 8 or newer"
 fi
 
 # No runpath, which is not searched for the libraries of libraries.
@@ -108,11 +146,14 @@ fi
 
 suites="--suite exec --suite core --suite sim --suite process"
 skip=$(awk '/^\// { printf " -s %s", $1 }' "$skip_list")
+# One test may take 1 GiB.
+processes=$(awk -v processes="$(nproc)" '$1 == "MemAvailable:" { n = int ($2 / 1048576) }
+  END { if (n > processes) n = processes; print (n > 1 ? n : 1) }' /proc/meminfo)
 echo "Building and running the suites exec, core, sim and process ..."
 status=0
 # It builds what these suites need.
-PTO_TEST_SHORT=1 meson test -C "$out/meson" $suites --timeout-multiplier 5 --print-errorlogs --test-args "$skip" \
-  > "$out/test.txt" 2>&1 || status=1
+PTO_TEST_SHORT=1 meson test -C "$out/meson" $suites --num-processes "$processes" --timeout-multiplier 5 \
+  --print-errorlogs --test-args "$skip" > "$out/test.txt" 2>&1 || status=1
 grep -E '^(Ok|Fail|Skipped|Timeout):' "$out/test.txt" || { tail -n 40 "$out/test.txt"; fail "nothing was run"; }
 [ $status = 0 ] || sed -n '/Summary of Failures/,$p' "$out/test.txt"
 

@@ -20,10 +20,8 @@ if [ "${1-}" != --inside ]; then
   directory=$(mktemp -d "$source_root/build/debian-13.XXXXXX")
   trap 'rm -rf "$directory"' EXIT
   trap 'exit 130' INT TERM
-  mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2> /dev/null | grep -v security | head -n 1)
-  [ -n "$mirror" ] || mirror=$(awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /^http/) { print $i; exit } }' /etc/apt/sources.list)
   status=0
-  unshare --mount --pid --fork --kill-child sh "$0" --inside "$directory" "$mirror" "$1" || status=$?
+  unshare --mount --pid --fork --kill-child sh "$0" --inside "$directory" "$(debian_mirror)" "$1" || status=$?
   exit $status
 fi
 
