@@ -16,9 +16,11 @@
 #define PTO_FIBER_UCONTEXT 1
 #endif
 
+/* GCC tells of sanitizers by macros, clang by features. GCC 14 has the features as well, and they
+ * stay when -U has taken the macro away, as for the machine of weak orders. */
 #if defined(__SANITIZE_ADDRESS__)
 #define PTO_ASAN 1
-#elif defined(__has_feature)
+#elif defined(__clang__) && defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define PTO_ASAN 1
 #endif
@@ -26,7 +28,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 #define PTO_TSAN 1
-#elif defined(__has_feature)
+#elif defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define PTO_TSAN 1
 #endif

@@ -14,7 +14,7 @@
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
-#elif defined(__has_feature)
+#elif defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define SANITIZED 1
 #endif

@@ -21,7 +21,7 @@
 #define SIM_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__)
 #define SIM_SANITIZED 1
-#elif defined(__has_feature)
+#elif defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SIM_SANITIZED 1
 #define SIM_TSAN 1
