@@ -26,7 +26,7 @@ run_test (gconstpointer data)
 {
   const struct registered *r = data;
 
-  alarm (DEADLINE_S);
+  alarm (RUN_SHORT ? 5 * DEADLINE_S : DEADLINE_S);
   r->test (r->backend);
   alarm (0);
 }
