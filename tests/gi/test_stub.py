@@ -87,7 +87,7 @@ MISTAKES = (
     ("chip.rum(graph)", '"Worker" has no attribute "rum"'),
     ("Pto.Callable.kernel(3)", 'Argument 1 to "kernel" of "Callable" has incompatible type "int"'),
     ("Pto.Worker(platfrom=1)", 'Unexpected keyword argument "platfrom" for "Worker"'),
-    ("Pto.Dtype.FLOAT", '"Type[Dtype]" has no attribute "FLOAT"'),
+    ("Pto.Dtype.FLOAT", 'ype[Dtype]" has no attribute "FLOAT"'),
     ("Pto.Wroker", 'Module has no attribute "Wroker"'),
     ("chip.level = 3", 'Property "level" defined in "Worker" is read-only'),
     ("size: str = Pto.Buffer.new(8).get_size()", 'Incompatible types in assignment (expression has type "int", variable has type "str")'),

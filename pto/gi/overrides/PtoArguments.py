@@ -27,6 +27,11 @@ _UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
 _SIGNED = (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
 
 
+def _is_numpy_bool(value: Any) -> bool:
+    """NumPy's truth values are no numbers of Python's. Their type is bool_ in NumPy 1 and bool in NumPy 2."""
+    return type(value).__module__ == "numpy" and type(value).__name__ in ("bool_", "bool")
+
+
 class TaskArgs(Pto.TaskArgs):
     """Tensors, then numbers. As a sequence: NumPy arrays (tensors without NumPy), then numbers as they were given.
 
@@ -80,7 +85,7 @@ class TaskArgs(Pto.TaskArgs):
             _add_scalar(self, value.value)
         elif isinstance(value, _SIGNED):
             _add_scalar_signed(self, value.value)
-        elif isinstance(value, numbers.Integral) or type(value).__name__ == "bool_":  # NumPy's is no number
+        elif isinstance(value, numbers.Integral) or _is_numpy_bool(value):
             value, unsigned = int(value), getattr(getattr(value, "dtype", None), "kind", "") == "u"
             if not -2**63 <= value < 2**64:
                 raise OverflowError(_("{value} does not fit in 64 bits").format(value=value))
@@ -144,7 +149,7 @@ def given(what):
     """An argument of a run: arrays are tensors; numbers, text, None and what is tagged stay what they are."""
     kept = (numbers.Number, str, ctypes.c_float, ctypes.c_double, *_UNSIGNED, *_SIGNED)
     is_tagged = isinstance(what, tuple) and len(what) in (2, 4) and isinstance(what[0], Pto.Tensor)
-    is_kept = is_tagged or what is None or isinstance(what, kept) or type(what).__name__ == "bool_"  # NumPy's is no number
+    is_kept = is_tagged or what is None or isinstance(what, kept) or _is_numpy_bool(what)
     return what if is_kept else Tensor.of(what)
 
 
