@@ -33,6 +33,8 @@
 #define COMPLAINTS_MAX ((size_t) 1 << 20)
 #define STEP ((size_t) 16 << 10)
 #define TURNS 100
+/* So long a shell has to exit: it may have been stopped. */
+#define LAST_MS 1000
 
 enum
 {
@@ -278,6 +280,11 @@ read_all (struct pto_command *command)
 static void
 close_all (struct pto_command *command)
 {
+  /* A shell that has told the status is about to exit. If our end of the line closed before that,
+   * the kernel would kill the group, with what the command has left running. */
+  if (command->pid != 0 && command->pidfd >= 0)
+    poll (&(struct pollfd){ .fd = command->pidfd, .events = POLLIN }, 1, LAST_MS);
+
   for (int i = 0; i < PIPES; i++)
     close_fd (&command->pipes[i]);
   close_fd (&command->pidfd);
