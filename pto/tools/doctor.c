@@ -631,9 +631,9 @@ check_mpi (GArray *things, const char *remote)
   if (path == NULL)
     add (things, N_ ("MPI"), FALSE, THING_MISSING, g_strdup (_ ("there is no mpirun")),
          g_strdup (has_rank
-                     ? _ ("apt install openmpi-bin, for remote workers that are ranks of one job")
-                     : _ ("apt install openmpi-bin libopenmpi-dev, and build libpto again, for "
-                          "remote workers that are ranks of one job")));
+                       ? _ ("apt install openmpi-bin, for remote workers that are ranks of one job")
+                       : _ ("apt install openmpi-bin libopenmpi-dev, and build libpto again, for "
+                            "remote workers that are ranks of one job")));
   else if (version == NULL)
     {
       g_autofree char *line = dup_first_line (trouble);
