@@ -7,8 +7,8 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-void
-kernel_entry (long *args)
+    void
+    kernel_entry (long *args)
 {
 }
 #define kernel_entry kernel_entry_that_is_not_called
