@@ -33,7 +33,7 @@ async function onChips(call) {
 }
 
 const tests = {
-    // What is given, what is written between runs, and what a run has written in between.
+    // A run sees the first values, what is written between runs, and what an earlier run has written.
     runs: () => onChips(async chip => {
         const [x, y] = [Pto.Buffer.array(n), Pto.Buffer.array(n)];
         fill(x, 1);
@@ -65,7 +65,7 @@ const tests = {
         check(y, 1, 4, 'written');
     }),
 
-    // Of the function, not of the run; and of a graph that was made with others.
+    // Arrays of the function instead of the run, and of a graph captured with others.
     elsewhere: () => onChips(async chip => {
         const [x, y] = [Pto.Buffer.array(n), Pto.Buffer.array(n)], [a, b] = [x, y].map(array => Pto.Tensor.of(array));
         fill(x, 1);
