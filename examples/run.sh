@@ -12,7 +12,7 @@ install_packages $build_packages
 configure build
 build build product
 
-pto=build/pto/tools/pto
+pto=build/pto/programs/pto/pto
 $pto run examples/batch-paged-attention --case seed --repeat 5
 $pto run examples/batch-paged-attention --case varlen --repeat 5
 echo

@@ -61,6 +61,8 @@ guint64 pto_run_statistics_get_retried (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_loaded_objects (const PtoRunStatistics *statistics);
+PTO_AVAILABLE_IN_0_1
 char *pto_run_statistics_to_string (const PtoRunStatistics *statistics);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoRunStatistics, pto_run_statistics_free)

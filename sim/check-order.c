@@ -1,12 +1,13 @@
-/* check-order.c: which tasks touch the same bytes and are in no order? Who has written what last?
+/* check-order.c: which tasks touch the same bytes and are in no order? Which task wrote a byte
+ * last?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Memory is cut where some task's range begins or ends. Each of these cells knows who of the tasks
- * so far has written it last, and who has read it since; tasks are gone through in the order of
- * their submits, and each is compared with those only, since whoever was there before them comes
- * before them. That a task comes after another one is a matter of edges, and of what the
- * orchestration has waited for, never of time.
+ * Memory is cut where some task's range begins or ends. Each of these cells knows its last writer
+ * among the tasks so far, and its readers since. Tasks are gone through in the order of their
+ * submits. Each is compared with those only, since all tasks before them come before them. Updates
+ * in turns and atomic operations hide no task, since later ones may be in no order with them. Edges
+ * order two tasks, and what the orchestration has waited for; time orders nothing.
  */
 #include "check.h"
 
@@ -24,9 +25,10 @@ struct link
 
 struct cell
 {
-  uint32_t writer;  /* NONE: nobody */
-  uint32_t writers; /* others, which update it in any order: links */
+  uint32_t writer;  /* NONE: no task */
+  uint32_t writers; /* others that it does not come after, or that update it in turns: links */
   uint32_t readers; /* since: links */
+  uint32_t maker;   /* whose new output it is, before anybody has written to it; NONE */
 };
 
 struct order
@@ -44,7 +46,7 @@ struct order
   struct pto_check_edge *late;
   uint32_t n_late;
 
-  /* Who comes before the task that is looked at, as far back as was asked. */
+  /* The tasks before the one that is looked at, as far back as was asked. */
   uint32_t task;
   uint32_t reached; /* those from here on are marked; NONE: none are */
   uint32_t *marks;  /* of each task: the mark of this search, if it comes before */
@@ -52,15 +54,14 @@ struct order
   uint32_t *stack;
   uint32_t n_stack;
   uint32_t waits_done; /* so many of the waits have been followed */
+  bool has_turns;      /* it updates something in turns (COMMUTATIVE) */
 
-  struct pto_check_pair *pairs;
-  uint32_t max;
-  uint64_t n;
-  /* Of the task that is looked at: whom it was found with already, by the same marks. */
+  struct pto_check_orders *found;
+  /* The tasks that the one which is looked at was found with already, by the same marks. */
   uint32_t *told;
 };
 
-/* --- who comes before whom --- */
+/* --- which tasks come before a task --- */
 
 static void
 mark (struct order *order, uint32_t task)
@@ -203,28 +204,17 @@ drop (struct order *order, uint32_t *list)
 static uint32_t
 find_cell (const struct pto_check *check, uint64_t address)
 {
-  uint32_t lo = 0;
-  uint32_t hi = check->n_bounds;
-
-  /* The last bound that is not behind it. */
-  while (hi - lo > 1)
-    {
-      uint32_t middle = lo + (hi - lo) / 2;
-
-      if (check->bounds[middle] <= address)
-        lo = middle;
-      else
-        hi = middle;
-    }
-  return lo;
+  return pto_check_find_bound (check->bounds, check->n_bounds, address);
 }
 
 static void
 tell (struct order *order, uint32_t first, bool first_writes, bool second_writes, uint64_t lo,
       uint64_t hi)
 {
-  struct pto_check_pair *last
-      = order->n > 0 && order->n <= order->max ? &order->pairs[order->n - 1] : NULL;
+  struct pto_check_orders *found = order->found;
+  struct pto_check_pair *last = found->n_pairs > 0 && found->n_pairs <= found->max
+                                    ? &found->pairs[found->n_pairs - 1]
+                                    : NULL;
 
   if (order->told[first] == order->task)
     {
@@ -233,9 +223,77 @@ tell (struct order *order, uint32_t first, bool first_writes, bool second_writes
       return;
     }
   order->told[first] = order->task;
-  if (order->n++ < order->max)
-    order->pairs[order->n - 1]
+  if (found->n_pairs++ < found->max)
+    found->pairs[found->n_pairs - 1]
         = (struct pto_check_pair){ first, order->task, first_writes, second_writes, lo, hi };
+}
+
+/* Answers check-waits.c. Forgets what is known about the task that is looked at. */
+static bool
+precedes (void *data, uint32_t first, uint32_t second)
+{
+  struct order *order = data;
+  uint32_t task = order->task;
+  bool is_before;
+
+  if (first >= second)
+    return false;
+  order->task = second;
+  order->reached = NONE;
+  order->mark++;
+  is_before = comes_before (order, first);
+  order->task = task;
+  order->reached = NONE;
+  order->mark++;
+  return is_before;
+}
+
+static bool
+is_in_range (const struct pto_check_range *range, uint64_t lo, uint64_t hi)
+{
+  return range->n > 0 && range->lo < hi && lo < range->lo + range->n;
+}
+
+/* Both ranges are there: atomic operations of both, or what one kernel waits for. */
+static bool
+is_harmless_range (struct order *order, struct pto_check_part *first,
+                   const struct pto_check_range *first_range, struct pto_check_part *second,
+                   const struct pto_check_range *second_range, uint64_t lo, uint64_t hi)
+{
+  struct pto_check *check = order->check;
+
+  if (((first_range->what | second_range->what) & PTO_CHECK_WRITTEN) == 0
+      || (first_range->what & second_range->what & PTO_CHECK_ATOMIC) != 0)
+    return true;
+  if (!check->has_links && first->n_looks == 0 && second->n_looks == 0)
+    return false;
+  if ((first_range->what & PTO_CHECK_WRITTEN) == 0 && pto_check_only_looks (check, first, lo, hi))
+    return true;
+  if ((second_range->what & PTO_CHECK_WRITTEN) == 0 && pto_check_only_looks (check, second, lo, hi))
+    return true;
+  return pto_check_is_after (check, second, first, precedes, order)
+         || pto_check_is_after (check, first, second, precedes, order);
+}
+
+/* The two are in no order by their edges: do their kernels wait for each other, or take turns in
+ * atomic operations? */
+static bool
+is_harmless (struct order *order, uint32_t other, uint64_t lo, uint64_t hi)
+{
+  struct pto_check_task *tasks = order->check->tasks;
+
+  for (struct pto_check_part *a = tasks[other].parts; a != NULL; a = a->next)
+    for (uint32_t i = 0; i < a->n; i++)
+      {
+        if (!is_in_range (&a->ranges[i], lo, hi))
+          continue;
+        for (struct pto_check_part *b = tasks[order->task].parts; b != NULL; b = b->next)
+          for (uint32_t j = 0; j < b->n; j++)
+            if (is_in_range (&b->ranges[j], lo, hi)
+                && !is_harmless_range (order, a, &a->ranges[i], b, &b->ranges[j], lo, hi))
+              return false;
+      }
+  return true;
 }
 
 /* The task, which is looked at, touches the cell. Gives whether the other one comes before it, or
@@ -248,19 +306,100 @@ compare (struct order *order, uint32_t other, bool other_writes, bool writes, ui
     return true;
   if (other_writes && writes && take_turns (order, other, order->task, lo))
     return false;
+  if (order->told[other] != order->task && is_harmless (order, other, lo, hi))
+    return false;
   tell (order, other, other_writes, writes, lo, hi);
   return true;
 }
 
+/* Compares the task with those of a list. Returns those that later tasks are still to be compared
+ * with. keeps: all of them, for the task and later ones may be exempt from an order that covers it.
+ */
+static uint32_t
+compare_all (struct order *order, uint32_t list, bool others_write, bool keeps, uint64_t lo,
+             uint64_t hi)
+{
+  uint32_t kept = NONE;
+
+  while (list != NONE)
+    {
+      uint32_t next = order->links[list].next;
+
+      if (!compare (order, order->links[list].task, others_write, true, lo, hi) || keeps)
+        {
+          order->links[list].next = kept;
+          kept = list;
+        }
+      else
+        {
+          order->links[list].next = order->free_links;
+          order->free_links = list;
+        }
+      list = next;
+    }
+  return kept;
+}
+
+/* Is it an update that later ones are in no order with, and need not be? It hides no access before
+ * it. */
+static bool
+is_exempt (const struct order *order, uint64_t address, uint32_t what)
+{
+  return (what & PTO_CHECK_ATOMIC) != 0
+         || (order->has_turns
+             && pto_check_find_arg (&order->check->tasks[order->task], address,
+                                    1u << PTO_PARAM_COMMUTATIVE)
+                    != NULL);
+}
+
+/* Does another kernel of the task write there? */
+static bool
+is_written_by_others (const struct order *order, const struct pto_check_part *own, uint64_t lo,
+                      uint64_t hi)
+{
+  for (const struct pto_check_part *part = order->check->tasks[order->task].parts; part != NULL;
+       part = part->next)
+    for (uint32_t r = 0; (part->block != own->block || part->member != own->member) && r < part->n;
+         r++)
+      if ((part->ranges[r].what & PTO_CHECK_WRITTEN) != 0 && is_in_range (&part->ranges[r], lo, hi))
+        return true;
+  return false;
+}
+
+/* The task reads new memory of another one. */
 static void
-touch_cell (struct order *order, uint32_t c, bool writes)
+read_new (struct order *order, const struct pto_check_part *part, uint32_t maker, uint64_t lo,
+          uint64_t hi)
+{
+  struct pto_check_orders *found = order->found;
+  struct pto_check_void *last = found->n_voids > 0 && found->n_voids <= found->max
+                                    ? &found->voids[found->n_voids - 1]
+                                    : NULL;
+
+  if (part->declared || is_written_by_others (order, part, lo, hi))
+    return;
+  if (last != NULL && last->reader == order->task && last->maker == maker)
+    {
+      if (last->hi == lo)
+        last->hi = hi;
+      return;
+    }
+  if (found->n_voids++ < found->max)
+    found->voids[found->n_voids - 1] = (struct pto_check_void){ maker, order->task, lo, hi };
+}
+
+static void
+touch_cell (struct order *order, const struct pto_check_part *part, uint32_t c, uint32_t what)
 {
   struct cell *cell = &order->cells[c];
   uint64_t lo = order->check->bounds[c];
   uint64_t hi = order->check->bounds[c + 1];
-  uint32_t kept = NONE;
+  bool keeps;
 
-  if (!writes)
+  if (cell->maker != NONE && cell->maker != order->task
+      && ((what & PTO_CHECK_WRITTEN) == 0 || (what & PTO_CHECK_FIRST) != 0))
+    read_new (order, part, cell->maker, lo, hi);
+  if ((what & PTO_CHECK_WRITTEN) == 0)
     {
       if (cell->writer != NONE)
         compare (order, cell->writer, true, false, lo, hi);
@@ -270,29 +409,29 @@ touch_cell (struct order *order, uint32_t c, bool writes)
         push (order, &cell->readers, order->task);
       return;
     }
-  for (uint32_t l = cell->readers; l != NONE; l = order->links[l].next)
-    compare (order, order->links[l].task, false, true, lo, hi);
-  if (cell->writer != NONE && !compare (order, cell->writer, true, true, lo, hi))
-    push (order, &kept, cell->writer);
-  for (uint32_t l = cell->writers; l != NONE; l = order->links[l].next)
-    if (!compare (order, order->links[l].task, true, true, lo, hi))
-      push (order, &kept, order->links[l].task);
-  drop (order, &cell->readers);
-  drop (order, &cell->writers);
-  cell->writers = kept;
+  cell->maker = NONE;
+  keeps = is_exempt (order, lo, what);
+  cell->readers = compare_all (order, cell->readers, false, keeps, lo, hi);
+  cell->writers = compare_all (order, cell->writers, true, keeps, lo, hi);
+  if (cell->writer != NONE && cell->writer != order->task
+      && (!compare (order, cell->writer, true, true, lo, hi) || keeps))
+    push (order, &cell->writers, cell->writer);
   cell->writer = order->task;
 }
 
 static void
-touch_range (struct order *order, uint64_t lo, uint64_t hi, bool writes)
+touch_range (struct order *order, const struct pto_check_part *part,
+             const struct pto_check_range *range)
 {
+  uint64_t lo = range->lo;
+  uint64_t hi = lo + range->n;
   const struct pto_check *check = order->check;
 
   for (uint32_t c = find_cell (check, lo); c + 1 < check->n_bounds && check->bounds[c] < hi; c++)
-    touch_cell (order, c, writes);
+    touch_cell (order, part, c, range->what);
 }
 
-/* Memory that is new: whoever used it before is done. */
+/* Memory that is new: all tasks that used it before are done. */
 static void
 renew (struct order *order, uint64_t lo, uint64_t hi)
 {
@@ -304,21 +443,49 @@ renew (struct order *order, uint64_t lo, uint64_t hi)
     if (check->bounds[c] >= lo)
       {
         order->cells[c].writer = NONE;
+        order->cells[c].maker = NONE;
         drop (order, &order->cells[c].writers);
         drop (order, &order->cells[c].readers);
       }
 }
 
-/* --- all tasks --- */
-
-static int
-compare_u64 (const void *a, const void *b)
+/* Is the memory of an output that was made for the task? */
+static bool
+is_new_output (const struct pto_check_task *task, const struct pto_check_arg *arg)
 {
-  uint64_t x = *(const uint64_t *) a;
-  uint64_t y = *(const uint64_t *) b;
-
-  return x < y ? -1 : x > y;
+  return arg->type == PTO_PARAM_OUTPUT && pto_check_is_new (task, arg);
 }
+
+static void
+make_outputs (struct order *order, const struct pto_check_task *task)
+{
+  const struct pto_check *check = order->check;
+
+  for (uint32_t a = 0; a < task->n_args; a++)
+    {
+      const struct pto_check_arg *arg = &task->args[a];
+
+      if (!is_new_output (task, arg))
+        continue;
+      for (uint32_t c = find_cell (check, arg->buffer);
+           c + 1 < check->n_bounds && check->bounds[c] < arg->buffer + arg->bytes; c++)
+        order->cells[c].maker = order->task;
+    }
+}
+
+/* What the task wrote without saying so. */
+static void
+find_written (struct order *order, const struct pto_check_task *task)
+{
+  const struct pto_check *check = order->check;
+
+  for (uint32_t i = 0; i < task->n_found; i++)
+    for (uint32_t c = find_cell (check, task->found[i].lo);
+         c + 1 < check->n_bounds && check->bounds[c] < task->found[i].hi; c++)
+      order->cells[c].maker = NONE;
+}
+
+/* --- all tasks --- */
 
 static int
 compare_edges (const void *a, const void *b)
@@ -333,10 +500,12 @@ static bool
 make_bounds (struct pto_check *check)
 {
   uint64_t n = 0;
-  uint64_t *bounds
-      = malloc ((2 * check->n_ranges + 2 * (uint64_t) check->n_tasks + 1) * sizeof *bounds);
-  uint32_t kept = 0;
+  uint64_t most = 2 * check->n_ranges + 2 * (uint64_t) check->n_tasks + 1;
+  uint64_t *bounds;
 
+  for (uint32_t t = 0; t < check->n_tasks; t++)
+    most += 2 * (uint64_t) check->tasks[t].n_args;
+  bounds = malloc (most * sizeof *bounds);
   if (bounds == NULL)
     return false;
   for (uint32_t t = 0; t < check->n_tasks; t++)
@@ -350,25 +519,31 @@ make_bounds (struct pto_check *check)
               bounds[n++] = part->ranges[r].lo;
               bounds[n++] = part->ranges[r].lo + part->ranges[r].n;
             }
+      for (uint32_t i = 0; i < task->n_found; i++)
+        {
+          bounds[n++] = task->found[i].lo;
+          bounds[n++] = task->found[i].hi;
+        }
       if (task->heap_lo < task->heap_hi)
         {
           bounds[n++] = task->heap_lo;
           bounds[n++] = task->heap_hi;
         }
-    }
-  qsort (bounds, n, sizeof *bounds, compare_u64);
-  for (uint64_t i = 0; i < n; i++)
-    if (kept == 0 || bounds[kept - 1] != bounds[i])
-      {
-        if (kept == UINT32_MAX)
+      for (uint32_t a = 0; a < task->n_args; a++)
+        if (is_new_output (task, &task->args[a]))
           {
-            free (bounds);
-            return false;
+            bounds[n++] = task->args[a].buffer;
+            bounds[n++] = task->args[a].buffer + task->args[a].bytes;
           }
-        bounds[kept++] = bounds[i];
-      }
+    }
+  n = pto_check_sort_bounds (bounds, n);
+  if (n > UINT32_MAX)
+    {
+      free (bounds);
+      return false;
+    }
   check->bounds = bounds;
-  check->n_bounds = kept;
+  check->n_bounds = (uint32_t) n;
   return true;
 }
 
@@ -391,7 +566,7 @@ set_up (struct order *order)
       || order->late == NULL)
     return false;
   for (uint32_t c = 0; c < order->n_cells; c++)
-    order->cells[c] = (struct cell){ NONE, NONE, NONE };
+    order->cells[c] = (struct cell){ NONE, NONE, NONE, NONE };
   memset (order->told, 0xff, (n + 1) * sizeof *order->told);
   for (uint32_t e = 0; e < order->n_late; e++)
     order->late[e]
@@ -401,11 +576,9 @@ set_up (struct order *order)
 }
 
 bool
-pto_check_find_pairs (struct pto_check *check, struct pto_check_pair *pairs, uint32_t max,
-                      uint64_t *n)
+pto_check_find_orders (struct pto_check *check, struct pto_check_orders *orders)
 {
-  struct order order
-      = { .check = check, .pairs = pairs, .max = max, .free_links = NONE, .reached = NONE };
+  struct order order = { .check = check, .found = orders, .free_links = NONE, .reached = NONE };
   bool ok = set_up (&order);
 
   for (uint32_t t = 0; ok && t < check->n_tasks; t++)
@@ -415,12 +588,16 @@ pto_check_find_pairs (struct pto_check *check, struct pto_check_pair *pairs, uin
       order.task = t;
       order.reached = NONE;
       order.mark++;
+      order.has_turns = false;
+      for (uint32_t a = 0; a < task->n_args; a++)
+        order.has_turns = order.has_turns || task->args[a].type == PTO_PARAM_COMMUTATIVE;
       renew (&order, task->heap_lo, task->heap_hi);
+      make_outputs (&order, task);
+      find_written (&order, task);
       for (const struct pto_check_part *part = task->parts; part != NULL; part = part->next)
         for (uint32_t r = 0; r < part->n; r++)
           if (part->ranges[r].n > 0)
-            touch_range (&order, part->ranges[r].lo, part->ranges[r].lo + part->ranges[r].n,
-                         (part->ranges[r].what & PTO_CHECK_WRITTEN) != 0);
+            touch_range (&order, part, &part->ranges[r]);
     }
   ok = ok && !order.lost;
   check->last = ok ? malloc ((order.n_cells + 1) * sizeof *check->last) : NULL;
@@ -432,7 +609,6 @@ pto_check_find_pairs (struct pto_check *check, struct pto_check_pair *pairs, uin
   free (order.marks);
   free (order.stack);
   free (order.told);
-  *n = order.n;
   return ok && check->last != NULL;
 }
 

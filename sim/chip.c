@@ -2,20 +2,21 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "builtin.h"
+#include "builtin-kernels.h"
 #include "chip-private.h"
-#include "interconnect.h"
+#include "kernel-sync.h"
 
-#include "../pto/core/observe.h"
-#include "../pto/core/order.h"
-#include "../pto/core/peek.h"
-#include "../pto/core/progress.h"
-#include "../pto/core/run.h"
-#include "../pto/exec/foreign.h"
-#include "../pto/exec/pto_atomic.h"
-#include "../pto/exec/text.h"
+#include "pto/core/completion.h"
+#include "pto/core/forced-order.h"
+#include "pto/core/inspect-read.h"
+#include "pto/core/record-submit.h"
+#include "pto/core/run.h"
+#include "pto/exec/libc-hooks.h"
+#include "pto/exec/pto-atomic.h"
+#include "pto/exec/translate.h"
 
 #include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,7 +249,8 @@ start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers, st
     {
       pto_exec_free (exec);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                             _ ("no memory for a chip of %u clusters"), clusters);
+                             _ ("no memory for a chip of %u clusters: set %s or clusters to less"),
+                             clusters, pto_engine_largest_setting (&chip->machine.engine.config));
     }
   pto_exec_enter (exec);
   for (uint32_t s = 0; s < n_schedulers && ok; s++)
@@ -277,13 +279,49 @@ start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers, st
     {
       stop_cores (chip);
       return pto_report_set (report, PTO_STATUS_SYSTEM,
-                             _ ("a chip of %u clusters can not be started: %s"), clusters, error);
+                             _ ("a chip of %u clusters cannot be started: %s: set %s or clusters "
+                                "to less"),
+                             clusters, error,
+                             pto_engine_largest_setting (&chip->machine.engine.config));
     }
   chip->used = false;
   return PTO_OK;
 }
 
 /* --- the watcher --- */
+
+/* Asked for again so often at each tick, so long apart: a loop that mostly allocates is caught
+ * between two calls all the same. */
+#define END_TRIES 100u
+#define END_TRY_NS 50000
+
+/* Ends a call of foreign code, of a core or, for NULL, of the orchestration. One that is inside the
+ * allocator or the loader has the timeout again to come out, since its locks would stay held. */
+static void
+end_call (struct pto_chip *chip, struct pto_core *core, struct pto_watched_call *seen)
+{
+  for (uint32_t i = 0; i <= END_TRIES; i++)
+    {
+      bool is_late = seen->put_off != 0
+                     && chip->watch_ns - seen->put_off >= chip->machine.engine.config.timeout_ns;
+
+      if (i > 0)
+        nanosleep (&(struct timespec){ .tv_nsec = END_TRY_NS }, NULL);
+      if (core != NULL)
+        pto_core_interrupt (core, seen->call, is_late);
+      else
+        {
+          if (is_late)
+            pto_guard_force (&chip->guard, seen->call);
+          pto_guard_interrupt (&chip->guard, seen->call);
+        }
+      if (!(core != NULL ? pto_core_is_put_off (core, seen->call)
+                         : pto_guard_is_put_off (&chip->guard, seen->call)))
+        return;
+      if (seen->put_off == 0)
+        seen->put_off = chip->watch_ns;
+    }
+}
 
 /* An orchestration has not called the engine for as long as nothing else has happened, or goes on
  * after its run has failed, or was cancelled a tick ago. */
@@ -311,7 +349,7 @@ watch_orchestration (struct pto_chip *chip, uint64_t timeout, uint64_t now)
       && (is_over
           || ((steps & 1) == 0 && now - seen->since >= timeout
               && now - chip->progressed >= timeout)))
-    pto_guard_interrupt (&chip->guard, call);
+    end_call (chip, NULL, seen);
 }
 
 /* Nobody acts upon it: it is for who asks. */
@@ -371,7 +409,7 @@ watch (void *data)
           else if ((call & 1) != 0 && now - seen->since >= timeout
                    && (failed || now - chip->progressed >= timeout)
                    && !pto_interconnect_report (&chip->cores[c]))
-            pto_guard_interrupt (&chip->cores[c].guard, call);
+            end_call (chip, &chip->cores[c], seen);
         }
       pto_scheduler_watch (&chip->machine.engine);
       watch_orchestration (chip, chip->machine.engine.config.timeout_ns, now);
@@ -395,6 +433,10 @@ unblock (void *data)
     pto_interconnect_wake (&chip->cores[c]);
   return found;
 }
+
+/* The setting that keeps the number of clusters down. */
+static const char more_clusters[] = N_ ("set clusters to more");
+static const char more_blocks[] = N_ ("set block_dim to more");
 
 /* --- making and ending --- */
 
@@ -420,7 +462,9 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     .cohort_name = N_ ("cluster"),
     .cohort_taken = pto_chip_take_cluster,
     .cohort_taken_data = chip,
-    .more_places = N_ ("set clusters to more, or block-dim if that is less"),
+    .more_places = more_clusters,
+    .most_cohorts
+    = PTO_CORES_MAX / ((uint32_t) platform->aic_per_cluster + platform->aiv_per_cluster),
     .larger_cohorts = N_ ("choose a platform with larger clusters"),
     .reduction = pto_chip_find_reduction,
     .reduction_data = chip,
@@ -453,10 +497,20 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   chip->jitter = (uint32_t) params->values[PTO_PARAMETER_JITTER];
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
   pto_device_memory_init (&chip->run_memory, config.guard_bytes, NULL, NULL);
+  chip->memory.lays_aside = chip->run_memory.lays_aside = true;
   chip->services = (struct pto_services){ { &pto_kernel_ops }, chip, NULL };
-  chip->guard_pattern = pto_fence_pattern ();
+  chip->guard.run = &chip->foreign;
+  chip->forks = pto_guard_forks;
   pthread_mutex_init (&chip->watch_lock, NULL);
-  pto_guard_init ();
+  pthread_mutex_init (&chip->stray_lock, NULL);
+  if (pto_guard_init () != 0)
+    {
+      pto_report_set (report, PTO_STATUS_SYSTEM, "sigaction: %s", strerror (errno));
+      pthread_mutex_destroy (&chip->watch_lock);
+      pthread_mutex_destroy (&chip->stray_lock);
+      free (chip);
+      return NULL;
+    }
   pto_machine_configure (&config, params);
   for (uint32_t r = 0; heaps != NULL && r < PTO_RINGS; r++)
     config.rings[r].heap_base = heaps->rings[r].base;
@@ -464,6 +518,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     {
       pto_guard_shutdown ();
       pthread_mutex_destroy (&chip->watch_lock);
+      pthread_mutex_destroy (&chip->stray_lock);
       free (chip);
       return NULL;
     }
@@ -478,7 +533,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   if (clusters == 0)
     clusters = platform->clusters;
   if (threads == 0)
-    threads = platform->aicpu_threads;
+    threads = platform->aicpu_threads < clusters + 1 ? platform->aicpu_threads : clusters + 1;
   if (clusters > PTO_CORES_MAX / cores)
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,
@@ -493,8 +548,9 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                       _ ("aicpu-threads %" PRIu64 " means %" PRIu64 " schedulers for %" PRIu64
-                         " clusters; each needs at least one"),
-                      threads, threads - 1, clusters);
+                         " clusters; each needs at least one: set aicpu-threads to %" PRIu64
+                         " or less, or clusters to %" PRIu64 " or more"),
+                      threads, threads - 1, clusters, clusters + 1, threads - 1);
       pto_chip_free (chip);
       return NULL;
     }
@@ -506,21 +562,80 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   return chip;
 }
 
+/* The cores' own threads end, all at one time, with the destructors of what kernels keep there. */
+static bool
+end_own_threads (struct pto_chip *chip)
+{
+  uint64_t timeout = chip->params.values[PTO_PARAMETER_TIMEOUT];
+  uint64_t waited = 0;
+  uint32_t n = 0;
+  bool is_any_left = false;
+  char why[768], text[1200];
+
+  for (uint32_t c = 0; c < PTO_CORES_MAX; c++)
+    if (chip->own_threads[c] != NULL)
+      {
+        /* Handlers that the program has put in the place of ours. */
+        if (n++ == 0)
+          pto_guard_refresh ();
+        pto_own_thread_end (chip->own_threads[c]);
+      }
+  n = 0;
+  for (uint32_t c = 0; c < PTO_CORES_MAX; c++)
+    if (chip->own_threads[c] != NULL)
+      {
+        bool is_left;
+        struct pto_fault fault = pto_own_thread_free (chip->own_threads[c], timeout * 1000000,
+                                                      &waited, &is_left, why, sizeof why);
+
+        is_any_left = is_any_left || is_left;
+        if (fault.kind == PTO_FAULT_NONE || n++ >= NAMED_MAX)
+          continue;
+        snprintf (text, sizeof text, "%s", why);
+        if (fault.kind == PTO_FAULT_INTERRUPTED)
+          snprintf (text, sizeof text,
+                    is_left
+                        ? _ ("%s within %" PRIu64 " ms, and could not be ended: its thread stays")
+                        : _ ("%s within %" PRIu64
+                             " ms, and was ended: set timeout to more if it needs longer"),
+                    why, timeout);
+        pto_chip_note_unsafe (chip, &fault, text, sizeof text);
+        pto_machine_warn (&chip->machine, text);
+      }
+  if (n > NAMED_MAX)
+    {
+      snprintf (text, sizeof text,
+                P_ ("the same on %" PRIu32 " other core", "the same on %" PRIu32 " other cores",
+                    n - NAMED_MAX),
+                n - NAMED_MAX);
+      pto_machine_warn (&chip->machine, text);
+    }
+  return !is_any_left;
+}
+
 void
 pto_chip_free (struct pto_chip *chip)
 {
+  bool are_handlers_free;
+
   if (chip == NULL)
     return;
   if (chip->lost)
     return; /* threads may still run in it */
   pto_ticker_free (chip->ticker);
   stop_cores (chip);
+  are_handlers_free = end_own_threads (chip);
+  for (uint32_t c = 0; c < PTO_CORES_MAX; c++)
+    pto_locals_clear (&chip->locals[c]);
   pto_check_free (chip->check);
   pto_order_free (chip->order);
   pto_machine_clear (&chip->machine);
   pto_device_memory_clear (&chip->memory);
-  pto_guard_shutdown ();
+  pto_device_memory_clear (&chip->run_memory);
+  if (are_handlers_free)
+    pto_guard_shutdown ();
   pthread_mutex_destroy (&chip->watch_lock);
+  pthread_mutex_destroy (&chip->stray_lock);
   free (chip);
 }
 
@@ -585,6 +700,8 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
                            P_ ("block_dim %u: the chip has %u cluster",
                                "block_dim %u: the chip has %u clusters", clusters),
                            config->block_dim, clusters);
+  chip->machine.engine.config.more_places
+      = config->block_dim > 0 && config->block_dim < clusters ? more_blocks : more_clusters;
   if (config->aicpu_threads == 1 || config->aicpu_threads > PTO_MAX_DOMAINS)
     return pto_report_set (
         report, PTO_STATUS_INVALID_ARGS,
@@ -684,9 +801,11 @@ static enum pto_status
 set_recording (struct pto_chip *chip, uint32_t level, struct pto_watch *watch, bool timed,
                struct pto_report *report)
 {
-  enum pto_status status
-      = pto_machine_record (&chip->machine, level, chip->n_cores,
-                            param (chip, PTO_PARAMETER_TRACE_RECORDS), watch, report);
+  enum pto_status status;
+
+  chip->machine.engine.fills = chip->check != NULL || chip->machine.engine.order != NULL;
+  status = pto_machine_record (&chip->machine, level, chip->n_cores,
+                               param (chip, PTO_PARAMETER_TRACE_RECORDS), watch, report);
 
   if (status != PTO_OK)
     return status;
@@ -695,6 +814,8 @@ set_recording (struct pto_chip *chip, uint32_t level, struct pto_watch *watch, b
       chip->cores[c].trace = pto_machine_record_of (&chip->machine, c);
       chip->cores[c].timed = timed || level > 0;
       chip->cores[c].check = chip->check;
+      chip->cores[c].noted_file = NULL; /* a graph's may be gone */
+      chip->cores[c].is_observed = chip->check != NULL || chip->machine.engine.order != NULL;
       chip->cores[c].waited = 0;
     }
   begin_busy (chip);
@@ -770,7 +891,7 @@ name_running (const struct pto_chip *chip, struct pto_report *report)
 
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      char task[128];
+      char task[400];
 
       /* Acquire: pairs with the release in pto_guard_call(); its task stays while it runs. */
       if ((pto_load_acquire (&chip->cores[c].guard.call) & 1) == 0)
@@ -814,12 +935,24 @@ pto_chip_is_lost (const struct pto_chip *chip)
   return chip->lost;
 }
 
+static enum pto_status
+refuse_unsafe (struct pto_report *report)
+{
+  return pto_report_set (
+      report, PTO_STATUS_SYSTEM,
+      _ ("a kernel of an earlier run was ended inside malloc(), fork() or the loader, whose locks may be held "
+         "since: this process is not safe to go on in; end it, or set isolate to 1 from the start"));
+}
+
 struct pto_chip *
 pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
 {
-  struct pto_chip *fresh
-      = pto_chip_new_in_heaps (chip->platform, &chip->params, chip->heaps, report);
+  struct pto_chip *fresh = NULL;
 
+  if (pto_load_relaxed (&chip->unsafe) != 0)
+    refuse_unsafe (report);
+  else
+    fresh = pto_chip_new_in_heaps (chip->platform, &chip->params, chip->heaps, report);
   if (fresh == NULL)
     return NULL;
   fresh->memory = chip->memory;
@@ -837,11 +970,99 @@ end_run_memory (struct pto_chip *chip, enum pto_status status, struct pto_report
   enum pto_status damage = pto_device_memory_check (memory, report);
 
   if (!chip->lost)
-    {
-      pto_device_memory_clear (memory);
-      pto_device_memory_init (memory, memory->guard_bytes, NULL, NULL);
-    }
+    pto_device_memory_free_all (memory);
   return status == PTO_OK ? damage : status;
+}
+
+void
+pto_chip_note_stray (struct pto_chip *chip, const struct pto_fence *fence, uint64_t n, bool before,
+                     const char *what, const char *task)
+{
+  pthread_mutex_lock (&chip->stray_lock);
+  if (chip->stray_bytes == 0)
+    {
+      chip->stray = *fence;
+      chip->stray_bytes = n;
+      chip->stray_before = before;
+      snprintf (chip->stray_what, sizeof chip->stray_what, "%s", what);
+      snprintf (chip->stray_task, sizeof chip->stray_task, "%s", task);
+    }
+  else if (chip->stray.address != fence->address)
+    /* The run fails already; the next one is not to be blamed. */
+    pto_fence_mend (fence);
+  pthread_mutex_unlock (&chip->stray_lock);
+}
+
+void
+pto_chip_note_damage (struct pto_chip *chip, const struct pto_report *damage)
+{
+  pthread_mutex_lock (&chip->stray_lock);
+  if (chip->damage.status == PTO_OK)
+    chip->damage = *damage;
+  pthread_mutex_unlock (&chip->stray_lock);
+}
+
+/* Guards find what the check does not see. In a checked run it is one verdict. */
+static enum pto_status
+as_access (struct pto_report *report)
+{
+  if (report != NULL)
+    report->status = PTO_STATUS_ACCESS;
+  return PTO_STATUS_ACCESS;
+}
+
+/* What the cores found, behind what the check has found. */
+static enum pto_status
+tell_damage (struct pto_chip *chip, enum pto_status status, struct pto_report *report)
+{
+  if (chip->damage.status == PTO_OK)
+    return status;
+  if (status == PTO_OK)
+    status = pto_report_set (report, chip->damage.status, "%s", chip->damage.message);
+  else if (report != NULL)
+    pto_report_append (report, "\n%s", chip->damage.message);
+  chip->damage = (struct pto_report){ 0 };
+  return status;
+}
+
+/* A guard was hurt by a kernel that was not given its memory, or by the program. */
+static enum pto_status
+check_stray (struct pto_chip *chip, enum pto_status status, struct pto_report *report)
+{
+  struct pto_fence fence;
+  uint64_t n = chip->stray_bytes;
+
+  chip->stray_bytes = 0;
+  if (n == 0 || chip->lost)
+    return status;
+  /* The next run is not to be blamed. Memory of the runtime is not in the list. */
+  if (pto_fence_find (chip->stray.address, &fence) && fence.address == chip->stray.address)
+    pto_fence_mend (&fence);
+  if (status != PTO_OK)
+    return status;
+  if (chip->stray_before)
+    return pto_report_set (
+        report, PTO_STATUS_OUT_OF_BOUNDS,
+        P_ ("%s: before it ran, at least %" PRIu64 " byte before the buffer of %" PRIu64
+            " bytes of %s had been overwritten, by the program or by a kernel that may not "
+            "write to it%s",
+            "%s: before it ran, at least %" PRIu64 " bytes before the buffer of %" PRIu64
+            " bytes of %s had been overwritten, by the program or by a kernel that may not "
+            "write to it%s",
+            n),
+        chip->stray_task, n, chip->stray.bytes, chip->stray_what,
+        chip->check == NULL ? _ (": check=access names the kernel") : "");
+  return pto_report_set (
+      report, PTO_STATUS_OUT_OF_BOUNDS,
+      P_ ("%s: before it ran, at least %" PRIu64 " byte past the buffer of %" PRIu64
+          " bytes of %s had been overwritten, by the program or by a kernel that may not "
+          "write to it%s",
+          "%s: before it ran, at least %" PRIu64 " bytes past the buffer of %" PRIu64
+          " bytes of %s had been overwritten, by the program or by a kernel that may not "
+          "write to it%s",
+          n),
+      chip->stray_task, n, chip->stray.bytes, chip->stray_what,
+      chip->check == NULL ? _ (": check=access names the kernel") : "");
 }
 
 static void
@@ -870,8 +1091,12 @@ check_accesses (struct pto_chip *chip, enum pto_status status, struct pto_report
   for (uint32_t i = 0; i < chip->n_args; i++)
     most += chip->args[i].tensor.ndims > 0 ? chip->args[i].tensor.buffer.size / UINT32_MAX : 0;
   for (uint32_t m = 0; m < 2; m++)
-    for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
-      most += 1 + memories[m]->blocks[b].bytes / UINT32_MAX;
+    {
+      for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
+        most += 1 + memories[m]->blocks[b].bytes / UINT32_MAX;
+      for (uint32_t b = 0; b < memories[m]->n_leaving; b++)
+        most += 1 + memories[m]->leaving[b].bytes / UINT32_MAX;
+    }
   known = malloc ((most + 1) * sizeof *known);
   if (known == NULL)
     return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory to check accesses with"));
@@ -879,8 +1104,12 @@ check_accesses (struct pto_chip *chip, enum pto_status status, struct pto_report
     if (chip->args[i].tensor.ndims > 0)
       add_known (known, &n, chip->args[i].tensor.buffer.addr, chip->args[i].tensor.buffer.size);
   for (uint32_t m = 0; m < 2; m++)
-    for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
-      add_known (known, &n, memories[m]->blocks[b].address, memories[m]->blocks[b].bytes);
+    {
+      for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
+        add_known (known, &n, memories[m]->blocks[b].address, memories[m]->blocks[b].bytes);
+      for (uint32_t b = 0; b < memories[m]->n_leaving; b++)
+        add_known (known, &n, memories[m]->leaving[b].address, memories[m]->leaving[b].bytes);
+    }
   status = pto_check_report (chip->check, status, known, n, report);
   free (known);
   return status;
@@ -903,6 +1132,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     config = &defaults;
   if (stats == NULL)
     stats = &ignored;
+  if (pto_load_relaxed (&chip->unsafe) != 0)
+    return refuse_unsafe (report);
   if (chip->lost)
     return pto_report_set (report, PTO_STATUS_SYSTEM,
                            _ ("a task of an earlier run could not be ended: this chip is lost"));
@@ -952,14 +1183,19 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     status = pto_interconnect_check (chip->interconnect, report);
   gather (chip, stats);
   pto_exec_leave (chip->machine.engine.exec);
-  pto_foreign_put_back ();
+  pto_foreign_put_back (&chip->foreign);
   if (chip->check != NULL && !chip->lost)
-    status = check_accesses (chip, status, report);
+    status = tell_damage (chip, check_accesses (chip, status, report), report);
+  status = check_stray (chip, status, report);
   damage = pto_device_memory_check (&chip->memory, status == PTO_OK ? report : NULL);
   if (status == PTO_OK)
     status = damage;
+  if (!chip->lost)
+    pto_device_memory_settle (&chip->memory);
   if (chip->run_memory.n_blocks > 0)
     status = end_run_memory (chip, status, report);
+  if (chip->check != NULL && status == PTO_STATUS_OUT_OF_BOUNDS)
+    status = as_access (report);
   if (chip->machine.engine.order != NULL)
     status = pto_order_end (&chip->machine.engine, chip->order, status, report);
   if (status == PTO_OK && config->capture != NULL)
@@ -979,6 +1215,12 @@ uint64_t
 pto_chip_progress (const struct pto_chip *chip)
 {
   return pto_engine_progress (&chip->machine.engine) + pto_load_relaxed (&chip->machine.steps);
+}
+
+bool
+pto_chip_is_through (struct pto_chip *chip)
+{
+  return pto_engine_is_through (&chip->machine.engine);
 }
 
 void

@@ -8,76 +8,20 @@
  */
 #pragma once
 
-#include "../pto/api/pto_orchestration_api.h"
-#include "../pto/core/params.h"
-#include "../pto/core/recorder.h"
-#include "../pto/core/runtime.h"
-#include "platform.h"
-
-#include <stdatomic.h>
-
-enum pto_core_type
-{
-  PTO_CORE_TYPE_AIC = 0,
-  PTO_CORE_TYPE_AIV = 1,
-  PTO_N_CORE_TYPES = 2
-};
-
-/* What a kernel costs on the virtual clock. */
-enum pto_cost_model
-{
-  PTO_COST_LINEAR, /* base + per_byte * bytes of all tensor arguments */
-  PTO_COST_TABLE,  /* piecewise linear in the bytes of all tensor arguments */
-  PTO_COST_MEASURE /* what it takes here (then a trace is not reproducible) */
-};
-
-/* No number of a cost is greater. */
-#define PTO_COST_MOST_NS 1e15
-/* Where virtual clocks end: 52 days. A double has each ns until there, and what all cores of a chip
- * (PTO_CORES_MAX) were busy for fits in 64 bits. */
-#define PTO_VIRTUAL_CLOCK_END (UINT64_C (1) << 52)
-
-struct pto_cost_point
-{
-  uint64_t bytes;
-  double ns;
-};
-
-struct pto_cost
-{
-  enum pto_cost_model model;
-  uint32_t n_points;
-  double base_ns;
-  double ns_per_byte;
-  /* PTO_COST_TABLE: ascending bytes; memory of the owner of the kernel */
-  const struct pto_cost_point *points;
-};
-
-struct pto_kernel
-{
-  const char *name; /* NULL: no kernel has this function id */
-  void (*entry) (int64_t *args);
-  enum pto_core_type core_type;
-  struct pto_cost cost;
-  uint32_t n_args_plus_1; /* 0: it takes any number of arguments */
-  /* What is known of them is not what a kernel takes that combines: a tensor to read and write, and
-   * one to read. */
-  bool never_combines;
-  bool instrumented; /* it says what it touches (pto_access.h) */
-};
-
-/* Kernels by function id. Must live for the run. */
-struct pto_program
-{
-  const struct pto_kernel *kernels;
-  uint32_t n_kernels;
-};
+#include "pto/api/pto_orchestration_api.h"
+#include "pto/core/parameters.h"
+#include "pto/core/record-run.h"
+#include "pto/core/runtime.h"
+#include "chip-platform.h"
+#include "core-note.h"
+#include "kernel.h"
 
 struct pto_chip;
-struct pto_watch;         /* core/watch.h */
-struct pto_device_memory; /* memory.h */
-struct pto_plan;          /* pto/core/plan.h */
-struct pto_schedule;      /* pto/core/schedule.h */
+struct pto_watch;         /* core/memory-observer.h */
+struct pto_device_memory; /* device-memory.h */
+struct pto_plan;          /* pto/core/graph-plan.h */
+struct pto_plan_param;
+struct pto_schedule; /* pto/core/forced-order-text.h */
 
 /* NULL with a report when a thread, a mapping or a parameter is refused. */
 struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
@@ -98,6 +42,8 @@ struct pto_chip_arg
   Tensor tensor;      /* ndims 0: it is a number */
   uint64_t kind;      /* of a number: enum pto_plan_number, what it was given as */
 };
+/* What a graph that is captured with it has as its argument. */
+struct pto_plan_param pto_chip_arg_param (const struct pto_chip_arg *arg);
 
 /* Per-run choices; zero is the default of each. */
 struct pto_run_config
@@ -117,33 +63,18 @@ struct pto_run_config
   /* Empty: no task runs, each is written down there, and args are what the graph is launched with.
    * It is complete when the run has ended well. NULL: they run. */
   struct pto_plan *capture;
-  /* det: in which order tasks run (pto/core/order.h), for as long as the run; NULL: as they come.
-   * Not of a run that is captured. */
+  /* det: in which order tasks run (pto/core/forced-order.h), for as long as the run; NULL: as they
+   * come. Not of a run that is captured. */
   const struct pto_schedule *schedule;
   /* What kernels touch is compared with their tasks' arguments, also where the parameters do not
    * say so: those of the program that are instrumented say it. Not of a run that is captured. */
   bool checks;
 };
 
-/* What a core is doing, for who looks from outside: another thread, or another process that maps
- * the notes, also when this one is dead. W: the core; R: anybody. Relaxed, but for calls, which is
- * stored with release behind the others; who reads it first, with acquire, reads a task that has
- * begun. */
-struct pto_core_note
-{
-  _Atomic uint64_t task;  /* pto_task_id of the last kernel that it began */
-  _Atomic uint64_t since; /* pto_wall_clock() of its begin */
-  _Atomic uint32_t kernel;
-  _Atomic uint32_t thread; /* gettid() of who runs it */
-  _Atomic uint32_t calls;  /* +1 at every begin and every end: odd while it runs */
-  char name[36];           /* of the core: AIV17; written before it runs anything */
-};
-_Static_assert(sizeof (struct pto_core_note) == 64, "a line each");
-
 /* From now on every core keeps a note, in memory of the caller for as long as the chip; NULL: none
  * does. n: as many as there is room for; cores beyond keep none. Not while running. */
 void pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t n);
-/* Likewise: what its runs have done is counted there (pto/core/machine.h). */
+/* Likewise: what its runs have done is counted there (pto/core/run-machine.h). */
 void pto_chip_set_totals (struct pto_chip *chip, struct pto_machine_totals *totals);
 
 /* Runs an orchestration on the calling thread and the kernels that it submits on the chip; returns
@@ -167,6 +98,9 @@ void pto_chip_cancel (struct pto_chip *chip);
 /* Any thread: another number as long as tasks complete or the orchestration submits. */
 uint64_t pto_chip_progress (const struct pto_chip *chip);
 
+/* In a run, on its thread: all that was submitted so far has run, or never will. */
+bool pto_chip_is_through (struct pto_chip *chip);
+
 /* The last run ended with a kernel that could not be ended: no other is possible on this chip. */
 bool pto_chip_is_lost (const struct pto_chip *chip);
 /* A new chip in the place of a lost one, with its device memory and log; NULL with a report. The
@@ -181,6 +115,8 @@ enum pto_status pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), in
                                char *why, size_t size);
 /* The line of the last submit in this run, as the orchestration has noted it; 0: none. */
 int32_t pto_chip_last_line (const struct pto_chip *chip);
+/* Its file, as the compiler named it; lives as long as the orchestration. */
+const char *pto_chip_last_file (const struct pto_chip *chip);
 
 /* Where LOG_INFO() and its sisters go; default: standard error for warnings and errors. Set while
  * not running. */

@@ -14,10 +14,14 @@
 void __tsan_acquire (void *address);
 void __tsan_release (void *address);
 
-#define REAL(name)                          \
-  static __typeof__ (name) *real;           \
-  if (g_atomic_pointer_get (&real) == NULL) \
-  g_atomic_pointer_set (&real, (__typeof__ (name) *) dlsym (RTLD_NEXT, #name))
+#define REAL(name)                                           \
+  static __typeof__ (name) *found;                           \
+  __typeof__ (name) *real = g_atomic_pointer_get (&found);   \
+  if (real == NULL)                                          \
+    {                                                        \
+      real = (__typeof__ (name) *) dlsym (RTLD_NEXT, #name); \
+      g_atomic_pointer_set (&found, real);                   \
+    }
 
 /* --- locks --- */
 

@@ -25,13 +25,28 @@ extern "C"
 #define PTO2_ACCESS_SHIFT 10
 #define PTO2_ACCESS_WORDS 16
 #define PTO2_ACCESS_ENTRIES 64
-#define PTO2_ACCESS_TABLE pto2_access_table
+/* The number is of what object and library say to each other: an object with another one is not
+ * seen. */
+#define PTO2_ACCESS_TABLE pto2_access_table_2
+
+/* An access: bits. */
+#define PTO2_ACCESS_WRITE 1
+#define PTO2_ACCESS_ATOMIC 2
+#define PTO2_ACCESS_ACQUIRE 4 /* an atomic operation that has been done */
+#define PTO2_ACCESS_RELEASE 8 /* an atomic operation that will be done */
+#define PTO2_ACCESS_EXACT 16  /* the object waits somewhere with pto_relax(): ask each time */
+#define PTO2_ACCESS_NEAR 32   /* a read close to such a place */
+#define PTO2_ACCESS_ALL 64    /* no access: the kernel writes all of its outputs */
+#define PTO2_ACCESS_OWNS 128  /* no access: the kernel has allocated that memory */
+
+/* Bytes of code around a pto_relax() in which its loop is taken to be. */
+#define PTO2_ACCESS_LOOP 256
 
   typedef struct PTO2AccessWord
   {
     uint64_t may_read;
     uint64_t may_write;
-    uint64_t read;
+    uint64_t read; /* before it was written */
     uint64_t written;
   } PTO2AccessWord;
 
@@ -56,7 +71,8 @@ extern "C"
   typedef struct PTO2AccessTable
   {
     intptr_t current; /* from the thread pointer to a PTO2Access * */
-    void (*ask) (PTO2Access *access, uintptr_t address, size_t size, int writes);
+    /* what: PTO2_ACCESS_*; pc: of the access */
+    void (*ask) (PTO2Access *access, uintptr_t address, size_t size, int what, uintptr_t pc);
   } PTO2AccessTable;
 
 #ifdef PTO2_ACCESS_HOOKS
@@ -91,6 +107,40 @@ extern "C"
     return access;
   }
 
+/* Before pto_relax(): says where it is, from there. */
+#define PTO2_ACCESS_RELAX_SECTION "pto2_relax"
+#define PTO2_ACCESS_RELAX                                                    \
+  __asm__ volatile("771: .pushsection " PTO2_ACCESS_RELAX_SECTION ",\"a\"\n" \
+                   ".balign 4\n"                                             \
+                   ".long 771b - .\n"                                        \
+                   ".popsection")
+
+  extern const int32_t pto2_relax_first[] __asm__("__start_pto2_relax")
+      __attribute__ ((weak, visibility ("hidden")));
+  extern const int32_t pto2_relax_end[] __asm__("__stop_pto2_relax")
+      __attribute__ ((weak, visibility ("hidden")));
+
+  PTO2_ACCESS_OWN void pto2_access_ask_ (PTO2Access *access, uintptr_t address, size_t size,
+                                         int what, uintptr_t pc);
+  void
+  pto2_access_ask_ (PTO2Access *access, uintptr_t address, size_t size, int what, uintptr_t pc)
+  {
+    const int32_t *place;
+
+    for (place = pto2_relax_first; place != pto2_relax_end; place++)
+      {
+        uintptr_t from = (uintptr_t) place + (uintptr_t) (intptr_t) *place;
+
+        what |= PTO2_ACCESS_EXACT;
+        if ((what & PTO2_ACCESS_WRITE) == 0 && pc + PTO2_ACCESS_LOOP - from < 2 * PTO2_ACCESS_LOOP)
+          what |= PTO2_ACCESS_NEAR;
+      }
+    PTO2_ACCESS_TABLE.ask (access, address, size, what, pc);
+  }
+
+/* In a function that the kernel calls. */
+#define PTO2_ACCESS_PC ((uintptr_t) __builtin_return_address (0))
+
   PTO2_ACCESS_INLINE void
   pto2_access_one_ (const volatile void *memory, uint32_t size, int writes)
   {
@@ -118,11 +168,33 @@ extern "C"
           }
         else if (__builtin_expect ((mask & ~(word->may_read | word->written)) == 0, 1))
           {
-            word->read |= mask;
+            word->read |= mask & ~word->written;
             return;
           }
       }
-    PTO2_ACCESS_TABLE.ask (access, address, size, writes);
+    pto2_access_ask_ (access, address, size, writes, PTO2_ACCESS_PC);
+  }
+
+  PTO2_ACCESS_INLINE void
+  pto2_access_atomic_ (const volatile void *memory, size_t size, int what)
+  {
+    PTO2Access *access = pto2_access_current_ ();
+
+    if (access != 0)
+      pto2_access_ask_ (access, (uintptr_t) memory, size, what | PTO2_ACCESS_ATOMIC,
+                        PTO2_ACCESS_PC);
+  }
+
+/* In pto_writes_all(): a function, for what is inlined there would be told as an access. */
+#define PTO2_ACCESS_SAY_ALL pto2_access_say_all_ ()
+  PTO2_ACCESS_OWN void pto2_access_say_all_ (void);
+  void
+  pto2_access_say_all_ (void)
+  {
+    PTO2Access *access = pto2_access_current_ ();
+
+    if (access != 0)
+      PTO2_ACCESS_TABLE.ask (access, 0, 0, PTO2_ACCESS_ALL, 0);
   }
 
   PTO2_ACCESS_INLINE void
@@ -133,7 +205,7 @@ extern "C"
     if (size - 1 < 16)
       pto2_access_one_ (memory, (uint32_t) size, writes);
     else if (size > 0 && (access = pto2_access_current_ ()) != 0)
-      PTO2_ACCESS_TABLE.ask (access, (uintptr_t) memory, size, writes);
+      pto2_access_ask_ (access, (uintptr_t) memory, size, writes, PTO2_ACCESS_PC);
   }
 
   /* The compiler knows functions of these names, with types of its own; so they have others here.
@@ -204,36 +276,56 @@ extern "C"
 #define PTO2_ACCESS_RESULT(type, name, parameters)                           \
   PTO2_ACCESS_OWN type pto2_hook_##name parameters __asm__("__tsan_" #name); \
   type pto2_hook_##name parameters
+
+/* Before and after an operation that reads and writes. */
+#define PTO2_ACCESS_BEFORE(bits, order)  \
+  pto2_access_atomic_ (memory, bits / 8, \
+                       PTO2_ACCESS_WRITE | (order >= __ATOMIC_RELEASE ? PTO2_ACCESS_RELEASE : 0))
+#define PTO2_ACCESS_AFTER(bits, order)                               \
+  do                                                                 \
+    {                                                                \
+      if (order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE)    \
+        pto2_access_atomic_ (memory, bits / 8, PTO2_ACCESS_ACQUIRE); \
+    }                                                                \
+  while (0)
 #define PTO2_ACCESS_CHANGE(bits, type, name, builtin)                  \
   PTO2_ACCESS_RESULT (type, atomic##bits##_##name,                     \
                       (volatile type * memory, type value, int order)) \
   {                                                                    \
-    (void) order;                                                      \
-    pto2_access_one_ (memory, bits / 8, 1);                            \
-    return builtin (memory, value, __ATOMIC_SEQ_CST);                  \
+    type result;                                                       \
+                                                                       \
+    PTO2_ACCESS_BEFORE (bits, order);                                  \
+    result = builtin (memory, value, __ATOMIC_SEQ_CST);                \
+    PTO2_ACCESS_AFTER (bits, order);                                   \
+    return result;                                                     \
   }
-#define PTO2_ACCESS_COMPARE(bits, type, name)                                         \
-  PTO2_ACCESS_RESULT (                                                                \
-      int, atomic##bits##_compare_exchange_##name,                                    \
-      (volatile type * memory, type * expected, type value, int order, int failure))  \
-  {                                                                                   \
-    (void) order;                                                                     \
-    (void) failure;                                                                   \
-    pto2_access_one_ (memory, bits / 8, 1);                                           \
-    return __atomic_compare_exchange_n (memory, expected, value, 0, __ATOMIC_SEQ_CST, \
-                                        __ATOMIC_SEQ_CST);                            \
+#define PTO2_ACCESS_COMPARE(bits, type, name)                                           \
+  PTO2_ACCESS_RESULT (                                                                  \
+      int, atomic##bits##_compare_exchange_##name,                                      \
+      (volatile type * memory, type * expected, type value, int order, int failure))    \
+  {                                                                                     \
+    int result;                                                                         \
+                                                                                        \
+    (void) failure;                                                                     \
+    PTO2_ACCESS_BEFORE (bits, order);                                                   \
+    result = __atomic_compare_exchange_n (memory, expected, value, 0, __ATOMIC_SEQ_CST, \
+                                          __ATOMIC_SEQ_CST);                            \
+    PTO2_ACCESS_AFTER (bits, order);                                                    \
+    return result;                                                                      \
   }
-#define PTO2_ACCESS_ATOMIC(bits, type)                                                             \
+#define PTO2_ACCESS_ATOMICS(bits, type)                                                            \
   PTO2_ACCESS_RESULT (type, atomic##bits##_load, (const volatile type *memory, int order))         \
   {                                                                                                \
+    type result = __atomic_load_n (memory, __ATOMIC_SEQ_CST);                                      \
+                                                                                                   \
     (void) order;                                                                                  \
-    pto2_access_one_ (memory, bits / 8, 0);                                                        \
-    return __atomic_load_n (memory, __ATOMIC_SEQ_CST);                                             \
+    pto2_access_atomic_ (memory, bits / 8, PTO2_ACCESS_ACQUIRE);                                   \
+    return result;                                                                                 \
   }                                                                                                \
   PTO2_ACCESS_HOOK (atomic##bits##_store, (volatile type * memory, type value, int order))         \
   {                                                                                                \
     (void) order;                                                                                  \
-    pto2_access_one_ (memory, bits / 8, 1);                                                        \
+    pto2_access_atomic_ (memory, bits / 8, PTO2_ACCESS_WRITE | PTO2_ACCESS_RELEASE);               \
     __atomic_store_n (memory, value, __ATOMIC_SEQ_CST);                                            \
   }                                                                                                \
   PTO2_ACCESS_CHANGE (bits, type, exchange, __atomic_exchange_n)                                   \
@@ -248,16 +340,16 @@ extern "C"
   PTO2_ACCESS_RESULT (type, atomic##bits##_compare_exchange_val,                                   \
                       (volatile type * memory, type expected, type value, int order, int failure)) \
   {                                                                                                \
-    (void) order;                                                                                  \
     (void) failure;                                                                                \
-    pto2_access_one_ (memory, bits / 8, 1);                                                        \
+    PTO2_ACCESS_BEFORE (bits, order);                                                              \
     __atomic_compare_exchange_n (memory, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    PTO2_ACCESS_AFTER (bits, order);                                                               \
     return expected;                                                                               \
   }
-  PTO2_ACCESS_ATOMIC (8, uint8_t)
-  PTO2_ACCESS_ATOMIC (16, uint16_t)
-  PTO2_ACCESS_ATOMIC (32, uint32_t)
-  PTO2_ACCESS_ATOMIC (64, uint64_t)
+  PTO2_ACCESS_ATOMICS (8, uint8_t)
+  PTO2_ACCESS_ATOMICS (16, uint16_t)
+  PTO2_ACCESS_ATOMICS (32, uint32_t)
+  PTO2_ACCESS_ATOMICS (64, uint64_t)
 
   /* What is copied by the C library; clang calls the latter. */
 #define PTO2_ACCESS_LIBRARY(name, wrapped, parameters, before, arguments)           \
@@ -287,6 +379,34 @@ extern "C"
                        PTO2_ACCESS_COPIES, (to, from, n, room))
   PTO2_ACCESS_LIBRARY (memset, __memset_chk, (void *to, int value, size_t n, size_t room),
                        pto2_access_many_ (to, n, 1), (to, value, n, room))
+
+  /* What a kernel allocates is its own. */
+  PTO2_ACCESS_INLINE void *
+  pto2_access_own_ (void *memory, size_t size)
+  {
+    PTO2Access *access = memory != 0 ? pto2_access_current_ () : 0;
+
+    if (access != 0)
+      PTO2_ACCESS_TABLE.ask (access, (uintptr_t) memory, size, PTO2_ACCESS_OWNS, 0);
+    return memory;
+  }
+
+#define PTO2_ACCESS_ALLOCATES(name, parameters, size, arguments)              \
+  void *pto2_real_##name parameters __asm__("__real_" #name);                 \
+  PTO2_ACCESS_OWN void *pto2_wrap_##name parameters __asm__("__wrap_" #name); \
+  void *pto2_wrap_##name parameters                                           \
+  {                                                                           \
+    return pto2_access_own_ (pto2_real_##name arguments, size);               \
+  }
+  PTO2_ACCESS_ALLOCATES (malloc, (size_t n), n, (n))
+  PTO2_ACCESS_ALLOCATES (calloc, (size_t n, size_t each), n *each, (n, each))
+  PTO2_ACCESS_ALLOCATES (realloc, (void *memory, size_t n), n, (memory, n))
+  PTO2_ACCESS_ALLOCATES (aligned_alloc, (size_t alignment, size_t n), n, (alignment, n))
+#ifdef __cplusplus
+  /* operator new and new[]. */
+  PTO2_ACCESS_ALLOCATES (_Znwm, (size_t n), n, (n))
+  PTO2_ACCESS_ALLOCATES (_Znam, (size_t n), n, (n))
+#endif
 
   /* GCC makes instructions of short copies without a word. Those of the size of a register are
    * accesses to it, as any; the others are told of. With _FORTIFY_SOURCE they have been replaced.
@@ -318,6 +438,26 @@ extern "C"
   {
     return pto2_wrap_memset (to, value, n);
   }
+
+  /* Kernels, and headers such as those of std::copy(), also call the builtin functions by name. */
+  PTO2_ACCESS_INLINE void *
+  pto2_access_memcpy_ (void *to, const void *from, size_t n)
+  {
+    return memcpy (to, from, n);
+  }
+  PTO2_ACCESS_INLINE void *
+  pto2_access_memmove_ (void *to, const void *from, size_t n)
+  {
+    return memmove (to, from, n);
+  }
+  PTO2_ACCESS_INLINE void *
+  pto2_access_memset_ (void *to, int value, size_t n)
+  {
+    return memset (to, value, n);
+  }
+#define __builtin_memcpy pto2_access_memcpy_
+#define __builtin_memmove pto2_access_memmove_
+#define __builtin_memset pto2_access_memset_
 #endif
 
 #endif

@@ -111,10 +111,29 @@ extern "C"
 
   /* To be called in a loop that waits for what another kernel writes to memory: others run
    * meanwhile, and virtual time passes. */
-  static inline void
+#ifdef PTO2_ACCESS_RELAX
+  static inline __attribute__ ((always_inline)) void
+#else
+static inline void
+#endif
   pto_relax (const int64_t *args)
   {
+#ifdef PTO2_ACCESS_RELAX
+    PTO2_ACCESS_RELAX;
+#endif
     pto_kernel_services (args)->relax (args);
+  }
+
+  /* The task's kernels, all of its blocks together, write every byte of its OUTPUT and
+   * OUTPUT_EXISTING tensors. A run whose accesses are checked fails if they do not; otherwise it
+   * does nothing. */
+  static inline void
+  pto_writes_all (const int64_t *args)
+  {
+    (void) args;
+#ifdef PTO2_ACCESS_SAY_ALL
+    PTO2_ACCESS_SAY_ALL;
+#endif
   }
 
 #ifdef __cplusplus

@@ -4,9 +4,10 @@
  *
  * Nothing is looked up: a task comes after those that pto2_rt_add_successor_conditional() names. It
  * runs once it is published and those are done; with the parameter build-mode 0 nothing that was
- * added runs before the scope that it was added in ends, or the orchestration. Memory that a task
- * outputs is there for those that are added behind it, as it is with pto2_rt_submit_task(), and
- * both kinds of submits may be mixed.
+ * added runs before the scope that it was added in ends, or the orchestration. If the tasks after
+ * it leave no room before that, it runs then, after the predecessors that are named by then. Memory
+ * that a task outputs is there for those that are added behind it, as it is with
+ * pto2_rt_submit_task(), and both kinds of submits may be mixed.
  *
  * Valid C17 and C++17. Thread safety: everything here is called on the thread that runs the
  * orchestration. Source: seed 000 section 1.2.

@@ -233,15 +233,19 @@ extern "C"
   };
 
 /* make_tensor() has no runtime parameter: the runtime of the orchestration that runs on this
- * thread. */
+ * thread. libpto itself has no such variable: each of its object files would take room for one. */
+#ifdef PTO2_NO_CURRENT_RUNTIME
+  extern _Thread_local PTO2Runtime *pto2_current_runtime;
+#else
 #if defined(__GNUC__)
-  __attribute__ ((weak, visibility ("default")))
+__attribute__ ((weak, visibility ("default")))
 #endif
 #ifdef __cplusplus
-  thread_local PTO2Runtime *pto2_current_runtime
-      = nullptr;
+thread_local PTO2Runtime *pto2_current_runtime
+    = nullptr;
 #else
 _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
+#endif
 #endif
 
   /* Gives the task's name, for who wants to name it; PTO2_TASK_NONE once the run has failed. */
@@ -437,14 +441,14 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return rt->ops->cluster_cores (rt, cluster_id, worker_type, cores, n);
   }
 
-  /* The same as pto2_rt_submit_task(), in an allocated cluster. */
+  /* The same as pto2_rt_submit_task(), in an allocated cluster; -1: anywhere. */
   static inline PTO2TaskId
   pto2_rt_submit_task_clustered (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
                                  PTOParam *params, int32_t n_params, int32_t cluster_id)
   {
     PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
 
-    submit.in_cluster = 1;
+    submit.in_cluster = cluster_id != -1;
     submit.cluster_id = cluster_id;
     return rt->ops->submit (rt, &submit);
   }
@@ -688,8 +692,9 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return tensor;
   }
 
-  /* A tensor whose memory the runtime allocates at the submit that outputs it. It lives until the
-   * scope it was made in has ended and its last consumer is done. */
+  /* A tensor whose memory the runtime allocates at the submit that outputs it, also in a scope
+   * inside. It lives until the scope it was made in has ended and its last consumer is done.
+   */
   static inline Tensor
   make_tensor (const uint64_t shapes[], uint32_t ndims, DataType dtype)
   {

@@ -2,11 +2,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "added.h"
-#include "direct.h"
-#include "progress.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "completion.h"
+#include "manual-tasks.h"
+#include "run-inline.h"
 #include "submit.h"
 
 #include <inttypes.h>

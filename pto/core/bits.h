@@ -9,6 +9,25 @@
 #define PTO_LIKELY(x) __builtin_expect (!!(x), 1)
 #define PTO_UNLIKELY(x) __builtin_expect (!!(x), 0)
 
+/* How many of the numbers i below n come before a place, all of which are the first ones:
+ * comes_before names i. */
+#define pto_bisect(i, n, comes_before)          \
+  (__extension__({                              \
+    uint32_t low_ = 0;                          \
+    uint32_t high_ = (n);                       \
+                                                \
+    while (low_ < high_)                        \
+      {                                         \
+        uint32_t i = low_ + (high_ - low_) / 2; \
+                                                \
+        if (comes_before)                       \
+          low_ = i + 1;                         \
+        else                                    \
+          high_ = i;                            \
+      }                                         \
+    low_;                                       \
+  }))
+
 static inline uint64_t
 align_up (uint64_t value, uint64_t unit)
 {
@@ -23,4 +42,17 @@ power_of_two_at_least (uint64_t value)
   while (power < value && power < (1u << 31))
     power *= 2;
   return power;
+}
+
+static inline uint64_t
+greatest_common_divisor (uint64_t a, uint64_t b)
+{
+  while (b != 0)
+    {
+      uint64_t rest = a % b;
+
+      a = b;
+      b = rest;
+    }
+  return a;
 }

@@ -4,13 +4,14 @@
  */
 #include "cohort.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "added.h"
-#include "capture.h"
-#include "direct.h"
-#include "observe.h"
-#include "progress.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "completion.h"
+#include "early-release.h"
+#include "graph-capture.h"
+#include "manual-tasks.h"
+#include "record-submit.h"
+#include "run-inline.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,7 +154,7 @@ wait_for_one (struct pto_engine *engine)
   /* Who has ended the last task of a cohort has let go of that before. */
   else if (engine->build.n_blocked > 0 && !pto_engine_has_failed (engine)
            && pto_engine_completed (engine) + engine->build.n_blocked == engine->submitted
-           && !is_any_free (engine))
+           && !is_any_free (engine) && !pto_early_let_one_go (engine, PTO_STATUS_SYNC_START))
     refuse_unpublished (engine);
   engine->build.n_blocked = 0;
   pto_store_relaxed (&engine->wait_cohort, 0);

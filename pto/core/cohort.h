@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "place.h"
+#include "core-placement.h"
 
 /* The next cohort that is free, from now on held by the innermost scope: waits until there is one.
  * PTO_COHORT_NONE: the run has failed, perhaps since there never will be. The place is for

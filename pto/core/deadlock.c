@@ -2,16 +2,18 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The submitter proves it (room.c: the oldest task of a full ring is held by a scope that only
- * the submitter can end) and goes on with submits that only count; at the end of the run this file
- * writes the final words.
+ * The submitter proves it (backpressure.c: the oldest task of a full ring is held by a scope that
+ * only the submitter can end) and goes on with submits that only count; at the end of the run this
+ * file writes the final words.
  */
 #include "deadlock.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "added.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 #include "bits.h"
+#include "deadlock-demand.h"
+#include "manual-tasks.h"
+#include "parameters.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +30,8 @@ pto_task_state_name (enum pto_task_state state)
 
   return names[state];
 }
+
+static void tell_first (struct pto_engine *engine);
 
 void
 pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
@@ -56,34 +60,100 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   /* What a graph holds may be of deeper scopes than are open. */
   if (depth < engine->depth)
     engine->deadlock.scope = engine->scopes[depth];
-  pto_engine_fail (engine, what, _ ("deadlock in ring %u"), ring_index);
+  pto_engine_count_late (engine);
+  tell_first (engine);
 }
 
-/* "task-window to 32": the setting that makes more of what is short. */
-static void
+bool
+pto_engine_prove_unpublished (struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
+                              uint32_t need, uint32_t used)
+{
+  const struct pto_slot *oldest
+      = pto_ring_slot (&engine->rings[ring_index], engine->tails[ring_index]);
+
+  pto_added_describe_obstacle (engine, oldest, engine->deadlock.held_up,
+                               sizeof engine->deadlock.held_up);
+  if (engine->deadlock.held_up[0] == '\0')
+    return false;
+  pto_engine_prove_deadlock (engine, what, ring_index, need, used);
+  return true;
+}
+
+static const char *
+more_places (const struct pto_engine *engine)
+{
+  return engine->config.more_places != NULL ? _ (engine->config.more_places) : _ ("ask for less");
+}
+
+/* A setting that can be made: at least so much is needed, better as much as is wanted. More than
+ * the most: none helps. */
+static uint64_t
+settle (enum pto_param param, uint64_t now, uint64_t least, uint64_t wanted)
+{
+  uint64_t most = pto_param_most (param);
+
+  return wanted > most && least <= most && now < most ? most : wanted;
+}
+
+/* "task-window to 32": the setting that makes more of what is short. false: it is the most. */
+static bool
 describe_knob (const struct pto_engine *engine, enum pto_status what, const struct pto_ring *ring,
                uint32_t tail, char *text, size_t size)
 {
+  enum pto_param param;
+  uint64_t now;
+  uint64_t value;
+
   switch (what)
     {
     case PTO_STATUS_HEAP_RING:
-      snprintf (text, size, _ ("heap to %" PRIu64), 2 * ring->heap.size);
+      param = PTO_PARAMETER_HEAP;
+      now = ring->heap.size;
+      value = settle (param, now, now + 1, 2 * now);
+      snprintf (text, size, _ ("heap to %" PRIu64), value);
       break;
     case PTO_STATUS_DEP_POOL:
-      snprintf (text, size, _ ("dep-pool to %" PRIu64), 2 * (uint64_t) ring->edge_pool);
+      param = PTO_PARAMETER_DEP_POOL;
+      now = ring->edge_pool;
+      value = settle (param, now, now + 1, 2 * now);
+      snprintf (text, size, _ ("dep-pool to %" PRIu64), value);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
-      snprintf (text, size, _ ("map-pool to %" PRIu64),
-                2 * (uint64_t) pto_map_capacity (engine->map));
+      param = PTO_PARAMETER_MAP_POOL;
+      now = pto_map_capacity (engine->map);
+      value = settle (param, now, now + 1, 2 * now);
+      snprintf (text, size, _ ("map-pool to %" PRIu64), value);
       break;
     default:
       /* Argument storage goes with the window, but for small ones. */
-      snprintf (text, size, _ ("task-window to %" PRIu64),
-                ring->head - tail == ring->window - 1
-                    ? 2 * (uint64_t) ring->window
-                    : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
+      param = PTO_PARAMETER_TASK_WINDOW;
+      now = ring->window;
+      value = settle (param, now, now + 1,
+                      ring->head - tail == ring->window - 1
+                          ? 2 * now
+                          : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
+      snprintf (text, size, _ ("task-window to %" PRIu64), value);
       break;
     }
+  return value <= pto_param_most (param);
+}
+
+void
+pto_engine_describe_knob (const struct pto_engine *engine, enum pto_status what,
+                          uint32_t ring_index, char *text, size_t size)
+{
+  char setting[80];
+
+  if (what == PTO_STATUS_SYNC_START)
+    {
+      snprintf (text, size, "%s", more_places (engine));
+      return;
+    }
+  if (describe_knob (engine, what, &engine->rings[ring_index], engine->tails[ring_index], setting,
+                     sizeof setting))
+    snprintf (text, size, _ ("set %s or more"), setting);
+  else
+    snprintf (text, size, "%s", _ ("ask for less"));
 }
 
 void
@@ -126,7 +196,7 @@ pto_engine_describe_shortage (const struct pto_engine *engine, const struct pto_
       shortage->used = shortage->all = engine->line.n_cohorts;
       snprintf (what, size, "[Cluster] BLOCKED: no free %s, held=%u",
                 pto_engine_cohort_name (engine), n_held);
-      snprintf (shortage->knob, sizeof shortage->knob, "%s", _ (engine->config.more_places));
+      snprintf (shortage->knob, sizeof shortage->knob, "%s", more_places (engine));
       return;
     default:
       if (held < shortage->all)
@@ -143,8 +213,10 @@ pto_engine_describe_shortage (const struct pto_engine *engine, const struct pto_
                   blocked->ring, ring->head, tail);
       break;
     }
-  describe_knob (engine, blocked->what, ring, tail, setting, sizeof setting);
-  snprintf (shortage->knob, sizeof shortage->knob, _ ("set %s or more"), setting);
+  if (describe_knob (engine, blocked->what, ring, tail, setting, sizeof setting))
+    snprintf (shortage->knob, sizeof shortage->knob, _ ("set %s or more"), setting);
+  else
+    snprintf (shortage->knob, sizeof shortage->knob, "%s", _ ("ask for less"));
 }
 
 /* The lines of seed 000 section 4.5, with the ring and the setting that it leaves out. */
@@ -181,7 +253,7 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   uint64_t ms = engine->config.ring_patience_ns / 1000000;
   char full[200];
   char knob[80];
-  char held_up[400];
+  bool is_more;
 
   switch (what)
     {
@@ -213,27 +285,23 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
                   ring_index, ms, ring->storage.used, ring->storage.size);
       break;
     }
-  describe_knob (engine, what, ring, tail, knob, sizeof knob);
-  pto_added_describe (engine, held_up, sizeof held_up);
-  if (held_up[0] != '\0')
-    {
-      pto_engine_fail (engine, what,
-                       P_ ("%s are held by %u task and none has finished meanwhile, since %s: "
-                           "publish what others wait for first, or set %s or more",
-                           "%s are held by %u tasks and none has finished meanwhile, since %s: "
-                           "publish what others wait for first, or set %s or more",
-                           held),
-                       full, held, held_up, knob);
-      return;
-    }
+  is_more = describe_knob (engine, what, ring, tail, knob, sizeof knob);
   pto_engine_fail (
       engine, what,
-      P_ ("%s are held by %u task and none has finished meanwhile; the oldest, task %u (%s), is "
-          "%s: set %s or more, or timeout to more if it needs longer",
-          "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
-          "%s: set %s or more, or timeout to more if it needs longer",
-          held),
-      full, held, tail, pto_engine_kernel_name (engine, oldest->kernel),
+      is_more
+          ? P_ (
+              "%s are held by %u task and none has finished meanwhile; the oldest, task %u of ring "
+              "%u (%s), is %s: set %s or more, or timeout to more if it needs longer",
+              "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u of ring "
+              "%u (%s), is %s: set %s or more, or timeout to more if it needs longer",
+              held)
+          : P_ (
+              "%s are held by %u task and none has finished meanwhile; the oldest, task %u of ring "
+              "%u (%s), is %s: set timeout to more if it needs longer",
+              "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u of ring "
+              "%u (%s), is %s: set timeout to more if it needs longer",
+              held),
+      full, held, tail, ring_index, pto_engine_kernel_name (engine, oldest->kernel),
       _ (pto_task_state_name ((enum pto_task_state) pto_load_relaxed (&oldest->state))), knob);
 }
 
@@ -253,22 +321,6 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
     snprintf (text, size, _ ("the outermost scope (the orchestration itself)"));
   else
     snprintf (text, size, _ ("a scope %u deep"), engine->deadlock.depth);
-}
-
-void
-pto_engine_note_peaks (struct pto_engine *engine)
-{
-  for (uint32_t r = 0; r < PTO_RINGS; r++)
-    {
-      struct pto_demand *demand = &engine->demand[r];
-
-      if (demand->held > demand->peak_held)
-        demand->peak_held = demand->held;
-      if (demand->heap > demand->peak_heap)
-        demand->peak_heap = demand->heap;
-      if (demand->storage > demand->peak_storage)
-        demand->peak_storage = demand->storage;
-    }
 }
 
 /* Is there perhaps more to come than what was counted? A graph is counted as a whole. */
@@ -306,6 +358,7 @@ heap_needed (const struct pto_engine *engine)
   /* Not a little more each time, where it is not known how much there is to come. */
   uint64_t bytes
       = is_counted_in_part (engine) ? 2 * engine->rings[engine->deadlock.ring].heap.size : 0;
+  uint64_t most = 0;
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
@@ -314,8 +367,65 @@ heap_needed (const struct pto_engine *engine)
 
       if (demand[r].peak_heap + one > bytes)
         bytes = demand[r].peak_heap + one;
+      if (demand[r].peak_heap > most)
+        most = demand[r].peak_heap;
     }
-  return align_up (bytes, 65536);
+  /* Outputs get new memory up to half of what there is, however much that is. */
+  if ((engine->before & PTO_BEFORE_RENAME) != 0)
+    bytes *= 2;
+  return settle (PTO_PARAMETER_HEAP, engine->rings[engine->deadlock.ring].heap.size,
+                 engine->deadlock.oversized > most ? engine->deadlock.oversized : most,
+                 align_up (bytes, 65536));
+}
+
+/* Dependencies on tasks that were retired by the time of a submit are not known: the next run may
+ * find them. So it is twice what was counted, where there are such tasks. That is no bound: a run
+ * that finds more fails again, and counts what it found. What depends on time
+ * otherwise, whether outputs get new memory, has been counted as if it went either way. */
+static uint64_t
+edges_needed (const struct pto_engine *engine)
+{
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  const struct pto_demand *demand = &engine->demand[deadlock->ring];
+  uint64_t pool = engine->rings[deadlock->ring].edge_pool;
+  uint64_t edges = is_counted_in_part (engine) ? 2 * pool : pool + 1;
+
+  if (deadlock->oversized > edges)
+    edges = deadlock->oversized;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    if (engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2) > edges)
+      edges = engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2);
+  if ((deadlock->incomplete || !deadlock->exact) && deadlock->tasks > 0)
+    {
+      /* A task that was only counted did not find the tasks that have retired. It may depend on as
+       * many of them as a submitted task did. Later tasks have more to depend on: where the count
+       * had to stop, it is twice as many. */
+      uint64_t so_far = (uint64_t) deadlock->used + deadlock->need;
+      uint64_t all = deadlock->incomplete
+                         ? 4 * (so_far * (demand->peak_held + 1) / deadlock->tasks + 1)
+                         : 2 * (so_far * demand->peak_held / (deadlock->tasks + UINT64_C (1)) + 1);
+
+      if (all > edges)
+        edges = all;
+    }
+  return settle (PTO_PARAMETER_DEP_POOL, pool,
+                 deadlock->oversized > pool ? deadlock->oversized : pool + 1,
+                 power_of_two_at_least (edges));
+}
+
+/* A task that is retired may leave a node behind for a reader that is not. */
+static uint64_t
+nodes_needed (const struct pto_engine *engine)
+{
+  uint64_t capacity = pto_map_capacity (engine->map);
+  uint64_t least = is_counted_in_part (engine) ? 2 * capacity : capacity + 1;
+  uint64_t nodes = 2 * (uint64_t) engine->deadlock.need + engine->deadlock.used;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    nodes += 2 * engine->demand[r].peak_nodes;
+  return settle (PTO_PARAMETER_MAP_POOL, capacity,
+                 engine->deadlock.oversized > capacity ? engine->deadlock.oversized : capacity + 1,
+                 power_of_two_at_least (nodes > least ? nodes : least));
 }
 
 /* "(all that was submitted holds at most 20 tasks in that ring at one time)": what the setting is
@@ -334,35 +444,135 @@ describe_held (const struct pto_engine *engine, uint64_t held, const char *what,
       held, what);
 }
 
-/* The final words, once the orchestration has been counted to its end. */
-void
-pto_engine_report_deadlock (struct pto_engine *engine)
+/* One task takes more than there is. */
+static void
+describe_oversized (const struct pto_engine *engine, char *text, size_t size)
+{
+  uint32_t r = engine->deadlock.ring;
+  uint64_t need = engine->deadlock.oversized;
+  uint32_t guard = engine->config.guard_bytes;
+  char most[400];
+
+  switch (engine->deadlock.what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      describe_held (engine, engine->demand[r].peak_heap, _ ("bytes"), most, sizeof most);
+      if (guard > 0)
+        snprintf (text, size,
+                  _ ("task %" PRIu64 " needs %" PRIu64
+                     " bytes for its outputs, each with a guard of %u bytes behind it and rounded "
+                     "up to a multiple of %u; heap ring %u has %" PRIu64 ": set heap to %" PRIu64
+                     " or more %s"),
+                  engine->submitted, need, guard, (unsigned) PTO_HEAP_ALIGN, r,
+                  engine->rings[r].heap.size, heap_needed (engine), most);
+      else
+        snprintf (
+            text, size,
+            _ ("task %" PRIu64 " needs %" PRIu64 " bytes for its outputs, heap ring %u has %" PRIu64
+               ": set heap to %" PRIu64 " or more %s"),
+            engine->submitted, need, r, engine->rings[r].heap.size, heap_needed (engine), most);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      snprintf (text, size,
+                _ ("task %" PRIu64 " depends on %" PRIu64
+                   " tasks, dependency pool %u has %u edges: set dep-pool to %" PRIu64 " or more"),
+                engine->submitted, need, r, engine->rings[r].edge_pool, edges_needed (engine));
+      break;
+    default:
+      snprintf (text, size,
+                _ ("task %" PRIu64 " needs %" PRIu64
+                   " nodes of the TensorMap, which has %u: set map-pool to %" PRIu64 " or more"),
+                engine->submitted, need, pto_map_capacity (engine->map), nodes_needed (engine));
+      break;
+    }
+}
+
+/* Returns false if a setting is enough. */
+static bool
+describe_beyond (const struct pto_engine *engine, char *text, size_t size)
+{
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  enum pto_param param;
+  uint64_t needed;
+
+  switch (deadlock->what)
+    {
+    case PTO_STATUS_TASK_RING:
+      param = PTO_PARAMETER_TASK_WINDOW;
+      needed = window_needed (engine->demand);
+      break;
+    case PTO_STATUS_HEAP_RING:
+      param = PTO_PARAMETER_HEAP;
+      needed = heap_needed (engine);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      param = PTO_PARAMETER_DEP_POOL;
+      needed = edges_needed (engine);
+      break;
+    default:
+      param = PTO_PARAMETER_MAP_POOL;
+      needed = nodes_needed (engine);
+      break;
+    }
+  if (needed <= pto_param_most (param))
+    return false;
+  if (deadlock->oversized > pto_param_most (param))
+    snprintf (
+        text, size,
+        _ ("task %" PRIu64 " needs more than the largest %s, %" PRIu64 ": submit smaller tasks"),
+        engine->submitted, pto_param_name (param), pto_param_most (param));
+  else
+    snprintf (text, size,
+              _ ("ring %u: the run needs more than the largest %s, %" PRIu64
+                 ": end scopes earlier, or submit less in each"),
+              deadlock->ring, pto_param_name (param), pto_param_most (param));
+  return true;
+}
+
+static void
+describe_deadlock (const struct pto_engine *engine, char *text, size_t size)
 {
   uint32_t r = engine->deadlock.ring;
   const struct pto_ring *ring = &engine->rings[r];
   const struct pto_demand *demand = &engine->demand[r];
   char scope[160];
   char holder[360];
-  char oldest[160];
-  char most[240];
-  char *text = engine->report.message;
-  size_t size = sizeof engine->report.message;
+  char oldest[560];
+  char most[400];
 
+  if (describe_beyond (engine, text, size))
+    return;
+  if (engine->deadlock.oversized > 0)
+    {
+      describe_oversized (engine, text, size);
+      return;
+    }
   describe_scope (engine, scope, sizeof scope);
-  if (engine->deadlock.launched)
+  if (engine->deadlock.held_up[0] != '\0')
+    snprintf (holder, sizeof holder, _ ("tasks that come after one that is not published"));
+  else if (engine->deadlock.launched)
     snprintf (holder, sizeof holder,
               _ ("the graph, whose task %u%s is yet to come and uses the oldest one's memory"),
               engine->deadlock.user, engine->deadlock.place);
   else
     snprintf (holder, sizeof holder, _ ("%s, which is still open"), scope);
-  snprintf (oldest, sizeof oldest, _ ("Oldest task %u (%s) is %s%s."),
-            PTO_TASK_LOCAL (engine->deadlock.task),
-            pto_engine_kernel_name (engine, engine->deadlock.kernel),
-            engine->deadlock.added ? engine->config.build_first
-                                         ? _ ("waiting for the end of its scope (build-mode is 0)")
-                                         : _ ("not published")
-                                   : _ (pto_task_state_name (engine->deadlock.state)),
-            engine->deadlock.launched ? "" : _ ("; only that scope's end can free it"));
+  if (engine->deadlock.held_up[0] != '\0')
+    snprintf (
+        oldest, sizeof oldest,
+        _ ("Oldest task %u of ring %u (%s) cannot be freed, because %s: publish it earlier, or "
+           "make room."),
+        PTO_TASK_LOCAL (engine->deadlock.task), PTO_TASK_RING (engine->deadlock.task),
+        pto_engine_kernel_name (engine, engine->deadlock.kernel), engine->deadlock.held_up);
+  else
+    snprintf (oldest, sizeof oldest, _ ("Oldest task %u of ring %u (%s) is %s%s."),
+              PTO_TASK_LOCAL (engine->deadlock.task), PTO_TASK_RING (engine->deadlock.task),
+              pto_engine_kernel_name (engine, engine->deadlock.kernel),
+              engine->deadlock.added
+                  ? engine->config.build_first
+                        ? _ ("waiting for the end of its scope (build-mode is 0)")
+                        : _ ("not published")
+                  : _ (pto_task_state_name (engine->deadlock.state)),
+              engine->deadlock.launched ? "" : _ ("; only that scope's end can free it"));
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:
@@ -396,55 +606,67 @@ pto_engine_report_deadlock (struct pto_engine *engine)
       }
     case PTO_STATUS_HEAP_RING:
       describe_held (engine, demand->peak_heap, _ ("bytes"), most, sizeof most);
-      if (engine->deadlock.oversized > 0)
-        snprintf (text, size,
-                  _ ("task %" PRIu64 " needs %" PRIu64
-                     " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
-                     " or more %s"),
-                  engine->submitted, engine->deadlock.oversized, r, ring->heap.size,
-                  heap_needed (engine), most);
-      else
-        snprintf (
-            text, size,
-            _ ("deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
-               "Set heap to %" PRIu64 " or more %s."),
-            r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine), most);
+      snprintf (text, size,
+                _ ("deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
+                   "Set heap to %" PRIu64 " or more %s."),
+                r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine),
+                most);
       break;
     case PTO_STATUS_DEP_POOL:
-      {
-        /* Edges of tasks not yet submitted are not known. Four times as many a task as so far:
-         * later tasks have more to depend on, and a pool that is not used costs nothing. */
-        uint64_t edges = (uint64_t) engine->deadlock.used + engine->deadlock.need;
-        uint64_t tasks = engine->deadlock.tasks > 0 ? engine->deadlock.tasks : 1;
-        uint64_t all = 4 * (edges * (demand->peak_held + 1) + tasks - 1) / tasks;
-
-        snprintf (
-            text, size,
-            _ ("deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
-               "%s Set dep-pool to %u or more."),
-            r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, holder, oldest,
-            power_of_two_at_least (all + engine->deadlock.need > ring->edge_pool
-                                       ? all + engine->deadlock.need
-                                       : (uint64_t) ring->edge_pool + 1));
-        break;
-      }
+      snprintf (
+          text, size,
+          _ ("deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
+             "%s Set dep-pool to %" PRIu64 " or more."),
+          r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, holder, oldest,
+          edges_needed (engine));
+      break;
     default:
-      {
-        uint64_t total = 0;
-        /* Not 0: somebody has the nodes. */
-        uint64_t tasks = engine->submitted;
-
-        for (uint32_t i = 0; i < PTO_RINGS; i++)
-          total += engine->demand[i].peak_held;
-        snprintf (
-            text, size,
-            _ ("deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
-               "open scope (%s). %s Set map-pool to %u or more."),
-            engine->deadlock.used, pto_map_capacity (engine->map), engine->deadlock.need, scope,
-            oldest,
-            power_of_two_at_least (2 * (engine->deadlock.used + engine->deadlock.need)
-                                   * (total + tasks) / tasks));
-        break;
-      }
+      snprintf (
+          text, size,
+          engine->deadlock.held_up[0] != '\0'
+              ? _ (
+                  "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and all are held by %s. "
+                  "%s Set map-pool to %" PRIu64 " or more.")
+              : _ (
+                  "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
+                  "open scope (%s). %s Set map-pool to %" PRIu64 " or more."),
+          engine->deadlock.used, pto_map_capacity (engine->map), engine->deadlock.need,
+          engine->deadlock.held_up[0] != '\0' ? holder : scope, oldest, nodes_needed (engine));
+      break;
     }
+}
+
+/* The words of now, for an orchestration that asks before its end. */
+static void
+tell_first (struct pto_engine *engine)
+{
+  bool heard = engine->deadlock.heard;
+  uint64_t held = 0;
+  char text[sizeof engine->report.message];
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    held += engine->rings[r].head - engine->tails[r];
+  engine->deadlock.exact = held == engine->submitted;
+  pto_engine_note_peaks (engine);
+  engine->deadlock.heard = true;
+  describe_deadlock (engine, text, sizeof text);
+  engine->deadlock.heard = heard;
+  pto_engine_fail (engine, engine->deadlock.what, "%s", text);
+}
+
+void
+pto_engine_prove_oversized (struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
+                            uint64_t need)
+{
+  engine->deadlock.what = what;
+  engine->deadlock.ring = ring_index;
+  engine->deadlock.oversized = need;
+  tell_first (engine);
+}
+
+/* The final words, once the orchestration has been counted to its end. */
+void
+pto_engine_report_deadlock (struct pto_engine *engine)
+{
+  describe_deadlock (engine, engine->report.message, sizeof engine->report.message);
 }

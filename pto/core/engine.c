@@ -6,13 +6,17 @@
 
 #include "bits.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 
 #include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* About what one node takes of address space, with what the map knows of the caller's memory. */
+#define MAP_NODE_BYTES 512u
 
 /* --- making and ending --- */
 
@@ -23,6 +27,47 @@ make_map (const struct pto_engine *engine, bool watched, uint32_t pool)
                                                 .hazards = engine->config.hazards,
                                                 .tails = watched ? engine->no_tails : engine->tails,
                                                 .failed = &engine->failed });
+}
+
+static void
+find_heaps (struct pto_engine *engine)
+{
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+
+  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
+    {
+      const struct pto_circle *heap = &engine->rings[ring].heap;
+      uint64_t base = (uint64_t) (uintptr_t) heap->base;
+
+      begin = base < begin ? base : begin;
+      end = base + heap->size > end ? base + heap->size : end;
+    }
+  engine->heaps_begin = begin;
+  engine->heaps_size = end - begin;
+}
+
+const char *
+pto_engine_largest_setting (const struct pto_engine_config *config)
+{
+  const char *names[] = { "task-window", "heap", "dep-pool", "map-pool", config->other_setting };
+  uint64_t bytes[] = { 0, 0, 0, (uint64_t) config->map_pool * MAP_NODE_BYTES, config->other_bytes };
+  uint32_t largest = 0;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      const struct pto_ring_config *ring = &config->rings[r];
+
+      bytes[0] += (uint64_t) ring->window
+                  * (sizeof (struct pto_slot) + PTO_STORAGE_PER_SLOT
+                     + (uint64_t) config->n_queues * config->n_shards * sizeof (uint64_t));
+      bytes[1] += ring->heap;
+      bytes[2] += (uint64_t) ring->edge_pool * sizeof (struct pto_edge);
+    }
+  for (uint32_t i = 1; i < sizeof bytes / sizeof bytes[0]; i++)
+    if (names[i] != NULL && bytes[i] > bytes[largest])
+      largest = i;
+  return names[largest];
 }
 
 enum pto_status
@@ -40,14 +85,23 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     if (!pto_ring_init (&engine->rings[ring], &config->rings[ring]))
       {
+        int error = errno;
+
         pto_engine_destroy (engine);
-        return pto_report_set (
-            report, PTO_STATUS_NO_MEMORY,
-            _ ("no address space for ring %u: task-window %u, heap %" PRIu64 " bytes"), ring,
-            config->rings[ring].window, config->rings[ring].heap);
+        /* Less of it would be refused as well. */
+        if (error == EPERM || error == EACCES || error == ENOSYS)
+          return pto_report_set (report, PTO_STATUS_SYSTEM, "mmap: %s", strerror (error));
+        return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                               _ ("no address space for ring %u: task-window %u, heap %" PRIu64
+                                  " bytes: set %s to less"),
+                               ring, config->rings[ring].window, config->rings[ring].heap,
+                               pto_engine_largest_setting (config));
       }
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     slots += config->rings[ring].window;
+  find_heaps (engine);
+  engine->guards_ordered = config->guard_bytes > 0
+                           && config->hazards == (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
   capacity = power_of_two_at_least (slots);
   /* Room for every slot there is: a push can not find a queue full. */
   for (uint32_t queue = 0; queue < config->n_queues; queue++)
@@ -56,15 +110,17 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
         {
           pto_engine_destroy (engine);
           return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                                 _ ("no address space for a ready queue of %u tasks"), capacity);
+                                 _ ("no address space for a ready queue of %u tasks: set %s to "
+                                    "less"),
+                                 capacity, pto_engine_largest_setting (config));
         }
   engine->map = make_map (engine, config->watched, config->map_pool);
   if (engine->map == NULL)
     {
       pto_engine_destroy (engine);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                             _ ("no memory for a TensorMap of %u nodes (map-pool)"),
-                             config->map_pool);
+                             _ ("no memory for a TensorMap of %u nodes (map-pool): set %s to less"),
+                             config->map_pool, pto_engine_largest_setting (config));
     }
   return PTO_OK;
 }

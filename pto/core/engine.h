@@ -16,13 +16,13 @@
  */
 #pragma once
 
-#include "../exec/pto_exec.h"
-#include "parts.h"
+#include "exec/pto-exec.h"
+#include "dependency-observer.h"
 #include "ready-queue.h"
 #include "ring.h"
 #include "status.h"
+#include "task-parts.h"
 #include "trace.h"
-#include "witness.h"
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
 /* Workers of every level there is, SUB workers, and what needs nobody. */
@@ -70,10 +70,12 @@ struct pto_engine_config
 {
   struct pto_ring_config rings[PTO_RINGS];
   uint32_t map_pool;
-  uint32_t hazards;  /* PTO_HAZARD_* */
-  bool rename;       /* an output over contents that are still used gets new memory */
-  bool watched;      /* somebody watches: the map finds those that have retired, too */
-  bool build_first;  /* what is added and published does not run before its scope ends */
+  uint64_t other_bytes;      /* of address space that the owner has taken, by a setting: */
+  const char *other_setting; /* NULL: none */
+  uint32_t hazards;          /* PTO_HAZARD_* */
+  bool rename;               /* an output over contents that are still used gets new memory */
+  bool watched;              /* somebody watches: the map finds those that have retired, too */
+  bool build_first;  /* what is added does not run before its scope ends, while there is room */
   uint32_t n_queues; /* kinds of endpoints */
   uint32_t n_shards; /* of every ready queue */
   uint32_t n_schedulers;
@@ -99,6 +101,7 @@ struct pto_engine_config
   void *cohort_taken_data;
   /* What to do where a task asks for more of them than there are. NULL: nothing helps. */
   const char *more_places;
+  uint32_t most_cohorts; /* that more_places can make */
   const char *larger_cohorts;
   /* The kernels for an argument that is reduced. false: why not. NULL: nothing can be. */
   bool (*reduction) (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why,
@@ -133,7 +136,7 @@ _Static_assert(sizeof (struct PTO2Buffer) == 64, "a record is a cache line");
 
 struct pto_scope
 {
-  uint32_t held;    /* tasks that scopes around it held in its ring when it was opened */
+  uint32_t held;    /* tasks of scopes around it that its ring holds */
   uint32_t first;   /* head of its ring when it was opened */
   uint32_t buffers; /* records in use when it was opened */
   bool manual;      /* its tasks come after those that they name, whatever their tensors are */
@@ -153,13 +156,24 @@ struct pto_demand
   uint64_t storage;      /* arguments */
   uint64_t peak_storage;
   uint64_t largest_storage;
+  /* What scopes that have ended hold, since tasks of theirs come after one that is not published.
+   * Counted after such a deadlock only. */
+  uint32_t late_held;
+  uint64_t late_heap;
+  uint64_t late_storage;
+  uint64_t edges;
+  uint64_t peak_edges;
+  uint64_t nodes; /* of the map */
+  uint64_t peak_nodes;
+  uint32_t counted; /* tasks that a deadlock kept from being submitted */
+  uint32_t let_go;  /* of these, by scopes that have ended */
 };
 
 /* After a deadlock submits only count. What was full, where, and who held it. */
 struct pto_deadlock
 {
   enum pto_status what; /* PTO_OK: there is none */
-  uint64_t oversized;   /* bytes of one task's outputs that exceed the ring; 0: a deadlock proper */
+  uint64_t oversized; /* bytes, edges or nodes of one task that exceed all; 0: a deadlock proper */
   uint32_t ring;
   uint32_t need; /* edges or nodes that the submit wanted */
   uint32_t used;
@@ -176,9 +190,18 @@ struct pto_deadlock
   uint32_t user;
   char place[160]; /* " (submitted at x.c:12)": where that is; "": nobody knows */
   bool added;      /* the oldest one was added by hand, and nobody has let it go */
+  /* "task 3 (add), added at x.c:12, is not published": the oldest one cannot end because of it; "":
+   * an open scope holds the oldest one. */
+  char held_up[360];
+  /* Tasks that were added by then, and those that have been counted since, without those that have
+   * been published; with build_first 0, as none keeps the submitter from going on. */
+  uint64_t unpublished;
   /* The orchestration has heard that the run has failed: what it would have submitted from there on
    * is not all counted, perhaps. Means nothing where there is no deadlock. */
   bool heard;
+  bool exact;      /* no task was retired before, nor forgotten since, so that all dependencies are
+                    * known */
+  bool incomplete; /* the map was full, so that edges were not counted to the end */
 };
 
 /* A submit that waits for room: of what, where, how much of it, and since when. */
@@ -216,7 +239,8 @@ struct pto_scheduler_words
   struct pto_word bell;
   _Atomic uint32_t stop;
   /* Somebody may wait for its places in a way that the ready queues do not know: it asks
-   * pto_place_look(). W: who has the line's lock; R: the scheduler; relaxed, see place.c's call().
+   * pto_place_look(). W: who has the line's lock; R: the scheduler; relaxed, see core-placement.c's
+   * call().
    */
   _Atomic uint32_t called;
   /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
@@ -262,9 +286,9 @@ struct pto_cohort
   int32_t line;
 };
 
-/* Who updates what in any order: tokens, and who has come last to each of them; turn.h says how. A
- * token stands for several regions if more than these are updated at one time: then their tasks
- * take turns for nothing, and no harm is done. */
+/* Who updates what in any order: tokens, and who has come last to each of them; commutative.h says
+ * how. A token stands for several regions if more than these are updated at one time: then their
+ * tasks take turns for nothing, and no harm is done. */
 #define PTO_TURNS 1024u
 struct pto_turns
 {
@@ -273,7 +297,7 @@ struct pto_turns
   struct pto_claim *last[PTO_TURNS]; /* under the lock; NULL: nobody is there */
 };
 
-/* Tasks with parties that wait for places; place.h says how. */
+/* Tasks with parties that wait for places; core-placement.h says how. */
 struct pto_line
 {
   /* 1: somebody has it. W: submitter, schedulers (acquire, release) */
@@ -296,7 +320,7 @@ struct pto_line
   uint32_t n_gone;
 };
 
-/* A task that was added by hand; build.h says how. */
+/* A task that was added by hand; manual-build.h says how. */
 struct pto_added
 {
   uint64_t number; /* tasks that were submitted before it */
@@ -305,6 +329,10 @@ struct pto_added
   uint32_t local;
   uint32_t heads[PTO_RINGS]; /* of the rings, before it was submitted */
   bool published;
+  bool let_go; /* the submit's own count of fan-in is gone */
+  /* An enum pto_status: what the tasks after it left no room in, so that it was let go before it
+   * was published; PTO_OK: it was not. With build_first only. */
+  uint8_t short_of;
 };
 
 /* Those of each ring, in their order. */
@@ -313,7 +341,12 @@ struct pto_build
   struct pto_added *items[PTO_RINGS];
   uint32_t n[PTO_RINGS];
   uint32_t max[PTO_RINGS];
-  uint32_t n_unpublished;
+  uint32_t n_held; /* those that are not let go */
+  /* As manual-build.c does, for those that wait below it. */
+  void (*let_go) (struct pto_engine *engine, uint32_t ring, struct pto_added *added);
+  /* "set task-window to 32 or more": what would have been enough, where one was let go before its
+   * scope ended. */
+  char room[160];
   uint32_t tracked; /* engine->tracked, while one is submitted */
   /* While a cohort is waited for: tasks that can not run before the submitter lets some go. */
   uint64_t n_blocked;
@@ -332,19 +365,26 @@ struct pto_engine
   struct pto_exec *exec;
   struct pto_engine_config config;
   struct pto_ring rings[PTO_RINGS];
-  uint32_t tails[PTO_RINGS];    /* the submitter's; the map reads them */
-  uint32_t no_tails[PTO_RINGS]; /* zeros; or these, with config.watched */
+  uint32_t tails[PTO_RINGS];         /* the submitter's; the map reads them */
+  uint32_t no_tails[PTO_RINGS];      /* zeros; or these, with config.watched */
+  uint32_t counted_tails[PTO_RINGS]; /* as they would be, while submits only count */
   struct pto_map *map;
   struct pto_ready_queue ready[PTO_QUEUES_MAX][PTO_SHARDS_MAX];
   /* Of each priority from 1 on. Not sharded: what comes first is known. Made when somebody submits
    * a task of that priority; without cells before. */
   struct pto_ready_queue urgent[PTO_QUEUES_MAX][PTO_MAX_PRIORITY];
-  struct pto_scheduler *schedulers[PTO_MAX_DOMAINS]; /* direct.c runs them; others see words */
+  struct pto_scheduler *schedulers[PTO_MAX_DOMAINS]; /* run-inline.c runs them; others see words */
   struct pto_scheduler_words *words[PTO_MAX_DOMAINS];
 
   /* --- the submitter's --- */
   alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
   uint32_t depth; /* open scopes; 0 = no run */
+  /* From the first byte of the rings' heaps to the last; other memory may lie between. */
+  uint64_t heaps_begin;
+  uint64_t heaps_size;
+  /* There are guards, and a task comes after the one that makes what it uses: unless it is given
+   * that as NO_DEP, or in a manual scope, it finds the guard there. */
+  bool guards_ordered;
   /* Kinds of parameters below this one are looked up and recorded, and those that commute: all of
    * tensors that take part in dependencies, or in a manual scope none. */
   uint32_t tracked;
@@ -362,8 +402,9 @@ struct pto_engine
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
   struct pto_shared_tensors shared;         /* of a graph that is launched */
+  const struct pto_plan *launched;          /* that graph, until the run is over; NULL: none */
   struct pto_access accesses[PTO_ARGS_MAX]; /* of the current submit's tensors */
-  struct pto_fence fences[PTO_ARGS_MAX];    /* behind memory of the caller that it writes */
+  struct pto_fence fences[PTO_ARGS_MAX];    /* behind memory of the caller that it is given */
   struct pto_fence fence;                   /* found last, when the list was of this version */
   uint64_t fence_version;
   uint64_t submitted;
@@ -390,10 +431,11 @@ struct pto_engine
   struct pto_trace_buffer *trace;    /* NULL: off */
   const struct pto_witness *witness; /* NULL: nobody is told */
   struct pto_order *order;           /* says who is next; NULL: nobody does */
-  bool observed;                     /* one of these is not NULL. W: between runs */
-  struct pto_trace_files *files;     /* with it */
-  struct pto_watch *watch;           /* of a full record; NULL: nobody */
-  uint64_t time_base;                /* pto_now() at the begin of the run */
+  bool fills;                    /* what it makes for tasks (unwritten-memory.h). W: between runs */
+  bool observed;                 /* one of these is not NULL, or true; likewise */
+  struct pto_trace_files *files; /* with it */
+  struct pto_watch *watch;       /* of a full record; NULL: nobody */
+  uint64_t time_base;            /* pto_now() at the begin of the run */
   /* Times in trace records: ticks on a wall clock, which cost less than ns, made ns of afterwards.
    */
   bool counts_ticks;
@@ -433,7 +475,7 @@ struct pto_engine
   _Atomic uint32_t wait_cohort; /* ... or, when this is not 0, any cohort free, or the same */
   /* pto_wall_clock() since when it is parked for what the words above and blocked say, which do not
    * change as long as this does not; 0: it is not. W: the submitter (release; 0 before a release
-   * fence); R: look.c (acquire). */
+   * fence); R: inspect.c (acquire). */
   _Atomic uint64_t wait_since;
   /* Tasks without a kernel that the submitter has completed itself. W: the submitter; R: with
    * completed, by whoever sees whether its wait is over; it does not wait while it adds. */
@@ -463,6 +505,8 @@ struct pto_engine
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
 enum pto_status pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                                  const struct pto_engine_config *config, struct pto_report *report);
+/* Returns the setting that takes most of the address space. */
+const char *pto_engine_largest_setting (const struct pto_engine_config *config);
 /* Between runs, with no other thread that looks at the map: config.watched from now on, and a map
  * of so many nodes, instead of the one that there was. false: no memory; all is as it was. */
 bool pto_engine_set_watched (struct pto_engine *engine, bool watched, uint32_t map_pool);
@@ -565,4 +609,13 @@ pto_engine_slot_ref (const struct pto_engine *engine, const struct pto_slot *slo
   uint32_t ring = PTO_TASK_RING (slot->id);
 
   return PTO_SLOT_REF (ring, PTO_TASK_LOCAL (slot->id) & engine->rings[ring].mask);
+}
+
+/* Returns true if such an argument orders its task after the task that makes the memory. Then the
+ * guard is there, unless that task was left out. */
+static inline bool
+pto_engine_finds_guard (const struct pto_engine *engine, PTOParamType type)
+{
+  return engine->guards_ordered
+         && ((uint32_t) type < engine->tracked || type == PTO_PARAM_COMMUTATIVE);
 }

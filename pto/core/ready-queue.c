@@ -4,7 +4,7 @@
  */
 #include "ready-queue.h"
 
-#include "../exec/pto_atomic.h"
+#include "exec/pto-atomic.h"
 
 #include <string.h>
 #include <sys/mman.h>

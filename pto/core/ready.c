@@ -4,12 +4,13 @@
  */
 #include "ready.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "observe.h"
-#include "order.h"
-#include "place.h"
-#include "turn.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "commutative.h"
+#include "condition.h"
+#include "core-placement.h"
+#include "forced-order.h"
+#include "record-submit.h"
 
 #include <inttypes.h>
 
@@ -78,6 +79,20 @@ push_in_turn (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
   pto_engine_ring (engine, queue);
 }
 
+/* Its condition is known before it waits for places: a task that does not run needs none, and
+ * becomes one without a kernel. */
+static __attribute__ ((noinline)) bool
+is_to_run (struct pto_engine *engine, struct pto_slot *slot)
+{
+  bool failed;
+
+  if (pto_load_relaxed (&slot->poison) == PTO_TASK_NONE && !pto_engine_has_failed (engine)
+      && !pto_condition_is_off (engine, slot, &failed))
+    return true;
+  pto_place_leave_out (engine, slot);
+  return false;
+}
+
 void
 pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
 {
@@ -92,6 +107,14 @@ pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_
       if (slot->queue == PTO_QUEUE_ORDER)
         {
           pto_order_hold (engine, slot);
+          return;
+        }
+      if ((slot->kernel & PTO_KERNEL_IF) != 0 && !is_to_run (engine, slot))
+        {
+          uint32_t queue = slot->queue;
+
+          pto_engine_push_ready (engine, slot, shard);
+          pto_engine_ring (engine, queue);
           return;
         }
       if (pto_load_relaxed (&slot->poison) == PTO_TASK_NONE)

@@ -4,10 +4,11 @@
  */
 #include "reduce.h"
 
-#include "../exec/text.h"
-#include "observe.h"
+#include "exec/translate.h"
+#include "commutative.h"
+#include "outer-scope.h"
+#include "record-submit.h"
 #include "submit.h"
-#include "turn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -173,12 +174,12 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
   params[1].type = PTO_PARAM_SCALAR;
   params[1].scalar = set->param.scalar;
   if (fresh)
-    engine->depth = set->depth;
+    pto_engine_step_out (engine, set->depth);
   id = pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.fill,
                                                         .queue = set->form.fill_queue,
                                                         .params = params,
                                                         .n_params = 2,
-                                                        .priority = priority });
+                                                        .terms.priority = priority });
   engine->depth = depth;
   if (engine->observed)
     pto_observe_reduce (engine, id, PTO_TRACE_REDUCE_FILL, set->number, set->room);
@@ -222,12 +223,12 @@ find_region (const PTOParam *param, struct pto_region *region)
 }
 
 static bool
-meets (const struct set *set, const PTOParam *param, const struct pto_region *region)
+meets (const struct set *set, const struct pto_region *region)
 {
   bool unsure;
 
-  return set->param.tensor.storage == param->tensor.storage && region->lo < set->region.hi
-         && set->region.lo < region->hi && pto_region_overlaps (&set->region, region, &unsure);
+  return region->lo < set->region.hi && set->region.lo < region->hi
+         && pto_region_overlaps (&set->region, region, &unsure);
 }
 
 static pto_task_id
@@ -240,7 +241,7 @@ combine (struct pto_engine *engine, const struct set *set, const Tensor *to, con
                                                          .queue = set->form.combine_queue,
                                                          .params = params,
                                                          .n_params = 2,
-                                                         .priority = set->priority });
+                                                         .terms.priority = set->priority });
 
   if (engine->observed)
     pto_observe_reduce (engine, id, PTO_TRACE_REDUCE_COMBINE, set->number, 0);
@@ -340,18 +341,11 @@ settle (struct pto_engine *engine, const struct pto_submit *submit)
         if (!find_region (param, &region))
           continue;
         for (uint32_t s = 0; s < sets->n;)
-          if (!is_same (sets->open[s], param) && meets (sets->open[s], param, &region))
+          if (!is_same (sets->open[s], param) && meets (sets->open[s], &region))
             close_set (engine, s);
           else
             s++;
       }
-}
-
-static __attribute__ ((cold)) void
-refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
-{
-  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"), index,
-                     why);
 }
 
 static void
@@ -382,6 +376,9 @@ count_missing (struct pto_engine *engine, const struct set *set)
   demand->held += 2; /* who fills it, who combines it */
   demand->heap += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
   demand->storage += 2 * PTO_STORAGE_PER_SLOT;
+  /* The combining task reads the copy; a contribution comes after what fills it. */
+  demand->edges += 4;
+  demand->nodes += 2;
 }
 
 /* A set for an argument that has none. NULL: the run has failed. */
@@ -397,14 +394,14 @@ open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t i
 
   if (!engine->config.reduction (engine->config.reduction_data, param, &form, why, sizeof why))
     {
-      refuse (engine, submit, index, why);
+      pto_engine_refuse_argument (engine, submit, index, why);
       return NULL;
     }
   find_region (param, &region);
   for (uint32_t s = 0; s < sets->n; s++)
-    if (sets->open[s]->serial == sets->serial && meets (sets->open[s], param, &region))
+    if (sets->open[s]->serial == sets->serial && meets (sets->open[s], &region))
       {
-        refuse (
+        pto_engine_refuse_argument (
             engine, submit, index,
             _ ("it overlaps another argument that the task reduces into in another way: one task "
                "reduces into tensors that are apart, or are the same"));
@@ -418,7 +415,8 @@ open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t i
         oldest++;
       if (oldest == sets->n)
         {
-          refuse (engine, submit, index, _ ("a task reduces into at most 64 tensors"));
+          pto_engine_refuse_argument (engine, submit, index,
+                                      _ ("a task reduces into at most 64 tensors"));
           return NULL;
         }
       close_set (engine, oldest);
@@ -457,12 +455,12 @@ join (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index
   if (set == NULL)
     return false;
   set->serial = sets->serial;
-  if (submit->priority > set->priority)
-    set->priority = submit->priority;
+  if (submit->terms.priority > set->priority)
+    set->priority = submit->terms.priority;
   if (set->n_wanted < set->max_wanted)
     {
       set->n_wanted++;
-      if (set->n_copies < set->max_copies && !add_copy (engine, set, submit->priority))
+      if (set->n_copies < set->max_copies && !add_copy (engine, set, submit->terms.priority))
         return false;
       if (set->n_wanted > set->n_copies)
         count_missing (engine, set);
@@ -503,12 +501,12 @@ join_all (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *
         continue;
       if (why != NULL)
         {
-          refuse (engine, submit, i, why);
+          pto_engine_refuse_argument (engine, submit, i, why);
           return false;
         }
       tensor = params[i].tensor;
       /* The submit says what is wrong with it. */
-      if (pto_engine_locate (engine, &tensor) != NULL || tensor.buffer.addr == 0)
+      if (pto_engine_locate (&tensor) != NULL || tensor.buffer.addr == 0)
         params[i].type = PTO_PARAM_INOUT;
       else if (!join (engine, submit, i, &params[i]))
         return false;

@@ -4,6 +4,8 @@
  */
 #include "region.h"
 
+#include "bits.h"
+
 #include <string.h>
 
 /* All arithmetic on strides is on signed 64 bit: regions are far smaller than 2^62 bytes. */
@@ -14,19 +16,6 @@ floor_div (int64_t a, int64_t b)
   int64_t q = a / b;
 
   return q - (a % b < 0);
-}
-
-static uint64_t
-greatest_common_divisor (uint64_t a, uint64_t b)
-{
-  while (b != 0)
-    {
-      uint64_t rest = a % b;
-
-      a = b;
-      b = rest;
-    }
-  return a;
 }
 
 void

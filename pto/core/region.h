@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "../api/pto_orchestration_api.h"
+#include "api/pto_orchestration_api.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,6 +49,23 @@ bool pto_region_covers (const struct pto_region *a, const struct pto_region *b);
 /* a and b have a byte in common. Exact, unless the work exceeds PTO_REGION_WORK: then the answer is
  * true and *unsure is set (it is left alone otherwise). */
 bool pto_region_overlaps (const struct pto_region *a, const struct pto_region *b, bool *unsure);
+
+/* Bytes from the first element of a tensor to behind its last one. It has no dimension of 0. */
+static inline uint64_t
+pto_extent (uint32_t ndims, DataType dtype, const uint64_t *shapes, const uint64_t *strides)
+{
+  uint64_t elements = 1;
+
+  for (uint32_t d = 0; d < ndims; d++)
+    elements += (shapes[d] - 1) * strides[d];
+  return elements * (uint64_t) pto_dtype_size (dtype);
+}
+
+static inline uint64_t
+pto_tensor_extent (const Tensor *tensor)
+{
+  return pto_extent (tensor->ndims, tensor->dtype, tensor->shapes, tensor->strides);
+}
 
 /* The extent of a contiguous tensor; false when it is not contiguous. Inline: most tensors of a
  * submit are. */

@@ -4,8 +4,8 @@
  */
 #include "rename.h"
 
-#include "progress.h"
-#include "room.h"
+#include "backpressure.h"
+#include "completion.h"
 
 /* Does anybody still use what is there? What it finds is not kept. */
 static bool
@@ -25,6 +25,10 @@ is_in_use (struct pto_engine *engine, struct PTO2Buffer *buffer, const Tensor *t
                 pto_ring_slot (&engine->rings[PTO_TASK_RING (deps->items[i].task)],
                                PTO_TASK_LOCAL (deps->items[i].task)),
                 PTO_TAKEN_ANY);
+  /* For the words of a deadlock: the next run may come when nobody uses it any more, so that these
+   * are depended upon. */
+  if (found)
+    engine->demand[pto_engine_ring_of_depth (engine->depth - 1)].edges += deps->count - before;
   deps->count = before;
   return found;
 }

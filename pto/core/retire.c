@@ -4,10 +4,10 @@
  */
 #include "retire.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "observe.h"
-#include "progress.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "completion.h"
+#include "record-submit.h"
 
 #include <stdlib.h>
 

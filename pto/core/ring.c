@@ -4,9 +4,10 @@
  */
 #include "ring.h"
 
-#include "../exec/pto_atomic.h"
+#include "exec/pto-atomic.h"
 
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -40,8 +41,9 @@ map_private (uint64_t bytes)
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-uint64_t
-pto_ring_shared_size (const struct pto_ring_config *config)
+/* Bytes of its shared memory. */
+static uint64_t
+shared_size (const struct pto_ring_config *config)
 {
   return sizeof (struct pto_shared_header) + (uint64_t) config->window * sizeof (struct pto_slot)
          + ((uint64_t) config->edge_pool + 1) * sizeof (struct pto_edge);
@@ -59,7 +61,7 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   ring->storage.size = (uint64_t) config->window * PTO_STORAGE_PER_SLOT;
   if (ring->storage.size < PTO_STORAGE_MIN)
     ring->storage.size = PTO_STORAGE_MIN;
-  ring->shared_size = pto_ring_shared_size (config);
+  ring->shared_size = shared_size (config);
   ring->shared = map_private (ring->shared_size);
   ring->storage.base = map_private (ring->storage.size);
   ring->heap_is_given = config->heap_base != NULL;
@@ -67,7 +69,10 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   ring->heap.base = ring->heap_is_given ? config->heap_base : map_memory (ring->heap.size);
   if (ring->shared == NULL || ring->heap.base == NULL || ring->storage.base == NULL)
     {
+      int saved = errno;
+
       pto_ring_destroy (ring);
+      errno = saved;
       return false;
     }
   ring->slots = (struct pto_slot *) (ring->shared + 1);
@@ -217,7 +222,8 @@ pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
   *tail = local;
   atomic_store_explicit (&ring->shared->heap_tail, ring->heap.tail, memory_order_relaxed);
   atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_relaxed);
-  /* Before slots are written anew: who reads one of those from outside (look.c) finds it retired.
+  /* Before slots are written anew: who reads one of those from outside (inspect.c) finds it
+   * retired.
    */
   atomic_thread_fence (memory_order_release);
   return n;
@@ -260,7 +266,8 @@ struct shared_block
 };
 
 /* What was too few is not given back: nothing runs, but whoever is asked what is being done
- * (sim/look.c) may still read what an argument has pointed to. Each is twice the one before. */
+ * (sim/chip-inspect.c) may still read what an argument has pointed to. Each is twice the one
+ * before. */
 bool
 pto_shared_tensors_reserve (struct pto_shared_tensors *shared, uint32_t n)
 {

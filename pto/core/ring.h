@@ -11,8 +11,9 @@
  */
 #pragma once
 
-#include "fence.h"
-#include "tensor_map.h"
+#include "memory-guards.h"
+#include "submission.h"
+#include "tensor-map.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -69,6 +70,10 @@ struct pto_edge
 /* In payload.guards: what lies behind that output was written when its task was submitted, for
  * others may write to the same memory before it begins. */
 #define PTO_GUARD_WRITTEN (UINT64_C (1) << 63)
+/* There as well: another task makes that memory, and has written the guard before this one begins.
+ */
+#define PTO_GUARD_OTHERS (UINT64_C (1) << 62)
+#define PTO_GUARD_FLAGS (PTO_GUARD_WRITTEN | PTO_GUARD_OTHERS)
 
 /* What a kernel gets, and what is around it. Written by the submitter before the task is ready;
  * read-only then. */
@@ -76,8 +81,13 @@ struct pto_payload
 {
   uint32_t n_args;
   uint16_t n_guards;
-  uint16_t n_fences; /* of other memory that it writes */
-  uint64_t *guards;  /* end addresses of the outputs made by this task */
+  uint16_t n_fences; /* of other memory that it is given */
+  uint64_t *guards;  /* end addresses of memory that the runtime makes; PTO_GUARD_* */
+  /* Where it was submitted, for messages. Without a file: as its graph has it, of task line - 1; 0:
+   * nobody knows. */
+  const char *file;
+  uint32_t line;
+  struct pto_terms terms;
   /* What a kernel finds before its arguments (pto_block.h). Who runs a part of a task gives it a
    * copy with other words there. */
   const void *services;
@@ -117,11 +127,11 @@ struct pto_slot
    * or, until that, PTO_QUEUE_ORDER */
   uint16_t queue;
   uint8_t priority;
-  bool has_turn; /* and lets others have theirs at its end. Ordered by the lock in turn.c */
+  bool has_turn; /* and lets others have theirs at its end. Ordered by the lock in commutative.c */
   union
   {
-    struct pto_parts *parts; /* of it, if it has any (parts.h) */
-    struct pto_party *party; /* then: its members (place.h), and parts */
+    struct pto_parts *parts; /* of it, if it has any (task-parts.h) */
+    struct pto_party *party; /* then: its members (core-placement.h), and parts */
     struct pto_slot *behind; /* no kernel: which of those that one scheduler completes comes next */
   };
 
@@ -131,7 +141,7 @@ struct pto_slot
   uint32_t mark_edge; /* index of that edge among the submit's */
   uint32_t taken;     /* references */
   uint32_t n_edges;
-  uint32_t due; /* in a run with an order (order.h): its queue, once it is let go */
+  uint32_t due; /* in a run with an order (forced-order.h): its queue, once it is let go */
   /* heap and argument storage behind this task: position and bytes since the one before */
   uint64_t heap_end;
   uint64_t heap_bytes;
@@ -309,9 +319,6 @@ pto_payload_extra (const struct pto_payload *payload)
 {
   return (struct pto_fence *) (payload->guards + payload->n_guards) + payload->n_fences;
 }
-
-/* Bytes of a ring's shared memory. */
-uint64_t pto_ring_shared_size (const struct pto_ring_config *config);
 
 /* Makes the ring's heads visible in its shared header. */
 static inline void

@@ -4,16 +4,17 @@
  */
 #include "run.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
-#include "capture.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 #include "cohort.h"
+#include "completion.h"
 #include "deadlock.h"
-#include "direct.h"
-#include "progress.h"
+#include "graph-capture.h"
+#include "manual-build.h"
 #include "ready.h"
 #include "reduce.h"
 #include "retire.h"
+#include "run-inline.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,10 +24,12 @@ pto_engine_begin (struct pto_engine *engine)
 {
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     pto_ring_reset (&engine->rings[ring], &engine->tails[ring]);
+  pto_map_set_tails (engine->map, engine->config.watched ? engine->no_tails : engine->tails);
   pto_map_reset (engine->map);
   memset (&engine->stats, 0, sizeof engine->stats);
   memset (engine->demand, 0, sizeof engine->demand);
   engine->submitted = 0;
+  engine->launched = NULL;
   engine->next_shard = 0;
   memset (&engine->deadlock, 0, sizeof engine->deadlock);
   engine->depth = 0;
@@ -52,6 +55,7 @@ pto_engine_begin (struct pto_engine *engine)
   pto_store_relaxed (&engine->passed, 0);
   pto_cohort_reset (engine);
   pto_reduce_begin (engine);
+  pto_build_begin (engine);
   pto_engine_restart_ready (engine);
   pto_store_relaxed (&engine->fatal, 0);
   pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "../api/pto_orchestration_api.h"
+#include "api/pto_orchestration_api.h"
 #include "status.h"
 #include "task.h"
 
@@ -33,6 +33,7 @@ struct pto_run_stats
   /* Calls of foreign code that were cut off, since the run before: a lock that such code held is
    * held. One that threw was not cut off. */
   uint64_t cut_off;
+  uint64_t loaded_objects; /* of kernels and orchestrations, by the process so far */
 
   /* --- of a level --- */
   uint64_t poisoned; /* of the failed: never ran */
@@ -64,7 +65,7 @@ struct pto_machine_totals
  * is an error. Of the machine's totals, also where it is no more. */
 void pto_machine_count_failed (struct pto_machine_totals *totals);
 
-/* --- on the orchestration's thread, of chips and levels; machine.c --- */
+/* --- on the orchestration's thread, of chips and levels; run-machine.c --- */
 
 /* Has the run failed already? Any thread, but for that it is about the run under way. */
 bool pto_runtime_has_failed (PTO2Runtime *rt);

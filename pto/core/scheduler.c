@@ -4,19 +4,16 @@
  */
 #include "scheduler.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "exec/pto-atomic.h"
 #include "bits.h"
-#include "observe.h"
-#include "progress.h"
+#include "commutative.h"
+#include "completion.h"
+#include "condition.h"
 #include "ready.h"
-#include "turn.h"
+#include "record-submit.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* Successors that one endpoint may take over directly before the queue is looked at again, so that
  * nobody starves. */
@@ -103,6 +100,18 @@ pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index)
     pto_engine_wake (scheduler->engine, scheduler->config.index);
 }
 
+/* Virtual time of its own. */
+static inline void
+scheduler_charge (struct pto_scheduler *scheduler, uint64_t ns)
+{
+  struct pto_exec *exec = scheduler->engine->exec;
+
+  if (!((const struct pto_exec_head *) exec)->virtual_clock || ns == 0)
+    return;
+  scheduler->charged += ns;
+  pto_charge_virtual (exec, ns);
+}
+
 static uint64_t
 take_signals (struct pto_scheduler *scheduler, uint32_t word)
 {
@@ -142,7 +151,6 @@ static struct pto_slot *
 complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uint32_t queue)
 {
   struct pto_engine *engine = scheduler->engine;
-  struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
   struct pto_slot *next = NULL;
   uint64_t cause = PTO_TASK_NONE;
   uint32_t closed;
@@ -215,68 +223,11 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
   if (PTO_UNLIKELY (slot->has_turn))
     pass_on_turns (scheduler, slot);
   if (released > 0)
-    pto_charge (engine->exec, (uint64_t) released * scheduler->config.fanout_cost);
-  /* Its reading is over: producers' memory may go. Release pairs with the acquire in
-   * pto_ring_reclaim(). */
-  for (uint32_t i = 0; i < slot->n_retained; i++)
-    {
-      const struct pto_edge *edge = &ring->edges[(slot->first_edge + i) & (ring->edge_pool - 1)];
-
-      struct pto_slot *producer = pto_engine_slot (engine, edge->producer);
-
-      if (scheduler->alone)
-        pto_store_relaxed (&producer->released, pto_load_relaxed (&producer->released) + 1);
-      else
-        pto_fetch_add_acq_rel (&producer->released, 1);
-    }
+    scheduler_charge (scheduler, (uint64_t) released * scheduler->config.fanout_cost);
+  pto_engine_release_producers (engine, slot, scheduler->alone);
   /* Last touch of the slot: the submitter may take it again from here on. */
   pto_store_release (&slot->state, failed ? PTO_TASK_FAILED : PTO_TASK_COMPLETED);
   return next;
-}
-
-/* Reads memory of the caller, who may have taken it away: then it says so, and nobody faults. */
-static bool
-read_foreign (void *to, uint64_t address, uint32_t size)
-{
-  struct iovec here = { to, size };
-  struct iovec there = { (void *) (uintptr_t) address, size };
-
-  if (process_vm_readv (getpid (), &here, 1, &there, 1, 0) == (ssize_t) size)
-    return true;
-  if (errno == EFAULT)
-    return false;
-  /* The system does not let a process ask for its own memory. */
-  memcpy (to, (const void *) (uintptr_t) address, size);
-  return true;
-}
-
-/* Is the element that it depends on 0? The tensor that it lies in is the task's last argument, and
- * whoever wrote it is done. failed: it can not be read, and the run has failed. */
-static __attribute__ ((noinline)) bool
-is_off (struct pto_engine *engine, const struct pto_slot *slot, bool *failed)
-{
-  const struct pto_payload *payload = slot->payload;
-  const TensorData *tensor = (const TensorData *) (uintptr_t) payload->args[payload->n_args - 1];
-  uint32_t size = pto_dtype_size (tensor->dtype);
-  uint64_t address = tensor->buffer.addr + tensor->start_offset * size;
-  uint64_t value = 0;
-
-  if (!read_foreign (&value, address, size))
-    {
-      *failed = true;
-      pto_engine_fail (engine, PTO_STATUS_KERNEL_FAULT,
-                       _ ("task %u of ring %u (%s): its condition lies in memory that is not there "
-                          "any more (0x%" PRIx64 ")"),
-                       PTO_TASK_LOCAL (slot->id), PTO_TASK_RING (slot->id),
-                       pto_engine_kernel_name (engine, slot->kernel), address);
-      return true;
-    }
-  /* -0.0 is 0. */
-  if (pto_dtype_is_float (tensor->dtype))
-    value &= ~(UINT64_C (1) << (8 * size - 1));
-  else if (tensor->dtype == PTO_DTYPE_INT4)
-    value &= 15;
-  return value == 0;
 }
 
 /* A task that is over without having run: poisoned, after a fatal error, one that only orders, or
@@ -292,7 +243,7 @@ passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
     return true;
   /* Of blocks the first one says so for all. */
   return !(pto_slot_has_parts (slot) && slot->parts->next > 0)
-         && is_off (scheduler->engine, slot, failed);
+         && pto_condition_is_off (scheduler->engine, slot, failed);
 }
 
 /* Does somebody wait for a place of its kind who is to run before it? */
@@ -488,7 +439,7 @@ start (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pt
   if (PTO_UNLIKELY (pto_slot_has_parts (slot)) && slot->queue != PTO_QUEUE_LINE)
     claim_blocks (scheduler, endpoint, slot);
   pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
-  pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
+  scheduler_charge (scheduler, scheduler->config.dispatch_cost);
 }
 
 /* Runs a task on the first of the idle endpoints, which shares the scheduler's carrier, and which
@@ -701,7 +652,7 @@ pto_scheduler_take_more (struct pto_endpoint *endpoint, uint32_t n,
         }
     }
   pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
-  pto_charge (engine->exec, scheduler->config.dispatch_cost);
+  scheduler_charge (scheduler, scheduler->config.dispatch_cost);
   return slot;
 }
 
@@ -750,7 +701,6 @@ finish_others (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
 static void
 collect (struct pto_scheduler *scheduler)
 {
-  struct pto_engine *engine = scheduler->engine;
   uint32_t n_words = (scheduler->config.n_endpoints + 63) / 64;
 
   for (uint32_t word = 0; word < n_words; word++)
@@ -760,7 +710,7 @@ collect (struct pto_scheduler *scheduler)
         struct pto_endpoint *endpoint = scheduler->config.endpoints[index];
         struct pto_outcome outcome = { .failed = false };
 
-        pto_charge (engine->exec, scheduler->config.poll_cost);
+        scheduler_charge (scheduler, scheduler->config.poll_cost);
         if (endpoint->running != NULL && endpoint->ops->poll (endpoint, &outcome))
           {
             struct pto_slot *slot = endpoint->running;

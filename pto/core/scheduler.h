@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "place.h"
-#include "shelf.h"
+#include "batch.h"
+#include "core-placement.h"
 
 /* What became of a task. */
 struct pto_outcome
@@ -25,9 +25,6 @@ struct pto_outcome
   uint64_t others_again;
   uint32_t n_others;
 };
-
-/* No endpoint is given more tasks at a time. */
-#define PTO_TOGETHER_MAX 64u
 
 struct pto_scheduler_config
 {
@@ -61,6 +58,7 @@ struct pto_scheduler
   bool called;              /* as its word said in this pass */
   bool alone;               /* the submitter runs a task that nobody else knows of yet */
   struct pto_trace_buffer *trace;
+  uint64_t charged; /* ns of virtual time that it has spent */
 
   /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by
    * exchange). */

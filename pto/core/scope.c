@@ -4,19 +4,18 @@
  */
 #include "scope.h"
 
-#include "../exec/text.h"
+#include "exec/translate.h"
 #include "bits.h"
-#include "build.h"
 #include "cohort.h"
-#include "deadlock.h"
-#include "observe.h"
+#include "deadlock-demand.h"
+#include "manual-build.h"
+#include "outer-scope.h"
+#include "record-submit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BUFFERS_PER_CHUNK 256u
 
 /* " at x.c:7", or nothing. */
 static void
@@ -97,18 +96,12 @@ pto_engine_manual_scope_begin (struct pto_engine *engine, const char *file, int3
   open_scope (engine, file, line, true);
 }
 
-static struct PTO2Buffer *
-buffer_at (struct pto_engine *engine, uint32_t index)
-{
-  return &engine->buffer_chunks[index / BUFFERS_PER_CHUNK][index % BUFFERS_PER_CHUNK];
-}
-
 static void
 drop_buffers (struct pto_engine *engine, uint32_t keep)
 {
   while (engine->n_buffers > keep)
     {
-      struct PTO2Buffer *buffer = buffer_at (engine, --engine->n_buffers);
+      struct PTO2Buffer *buffer = pto_engine_buffer_at (engine, --engine->n_buffers);
 
       buffer->generation++;
       pto_map_drop (engine->map, &buffer->space);
@@ -134,15 +127,10 @@ close_scope (struct pto_engine *engine)
     pto_build_end_scope (engine, ring, scope->first);
   /* Otherwise a scope around it that shares the ring keeps a task in front of this one's. */
   if (scope->held == 0)
-    {
-      pto_engine_note_peaks (engine);
-      engine->demand[ring].held = 0;
-      engine->demand[ring].heap = 0;
-      engine->demand[ring].storage = 0;
-    }
+    pto_engine_count_scope_end (engine, ring);
   if (depth < PTO_RINGS)
     engine->rings[ring].floor = engine->rings[ring].head;
-  else
+  else if (scope->held == 0)
     /* Scopes that share the last ring: this one's tasks go when every task before them may. */
     for (uint32_t outer = depth - 1;
          outer >= PTO_RINGS - 1 && engine->scopes[outer].first == scope->first; outer--)
@@ -208,7 +196,7 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
 {
   struct PTO2Buffer *buffer;
 
-  if (engine->n_buffers == engine->n_buffer_chunks * BUFFERS_PER_CHUNK)
+  if (engine->n_buffers == engine->n_buffer_chunks * PTO_BUFFERS_PER_CHUNK)
     {
       struct PTO2Buffer **chunks = realloc (
           engine->buffer_chunks, (engine->n_buffer_chunks + 1) * sizeof *engine->buffer_chunks);
@@ -216,7 +204,7 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
       if (chunks != NULL)
         {
           engine->buffer_chunks = chunks;
-          chunks[engine->n_buffer_chunks] = calloc (BUFFERS_PER_CHUNK, sizeof **chunks);
+          chunks[engine->n_buffer_chunks] = calloc (PTO_BUFFERS_PER_CHUNK, sizeof **chunks);
         }
       if (chunks == NULL || chunks[engine->n_buffer_chunks] == NULL)
         {
@@ -227,7 +215,7 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
         }
       engine->n_buffer_chunks++;
     }
-  buffer = buffer_at (engine, engine->n_buffers++);
+  buffer = pto_engine_buffer_at (engine, engine->n_buffers++);
   buffer->addr = 0;
   buffer->bytes = bytes;
   buffer->depth = engine->depth;

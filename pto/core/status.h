@@ -56,8 +56,5 @@ void pto_report_append (struct pto_report *report, const char *format, ...)
 enum pto_status pto_report_setv (struct pto_report *report, enum pto_status status,
                                  const char *format, va_list args)
     __attribute__ ((format (printf, 3, 0)));
-/* Behind a text that says how many bytes were overwritten, of those that are looked at: whether
- * there may be more. */
-const char *pto_report_or_more (uint64_t n, uint64_t looked_at);
 /* Why a tensor can not be used: of its status. */
 const char *pto_tensor_status_text (uint32_t status);

@@ -8,19 +8,22 @@
  */
 #include "submit.h"
 
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "backpressure.h"
 #include "bits.h"
-#include "capture.h"
-#include "direct.h"
-#include "observe.h"
-#include "order.h"
-#include "progress.h"
+#include "commutative.h"
+#include "completion.h"
+#include "forced-order.h"
+#include "graph-capture.h"
+#include "manual-tasks.h"
+#include "outer-scope.h"
 #include "ready.h"
+#include "record-submit.h"
 #include "rename.h"
 #include "retire.h"
-#include "room.h"
-#include "turn.h"
+#include "run-inline.h"
+#include "unwritten-memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,11 +38,33 @@ _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
 static inline uint64_t
 storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
-  return pto_engine_storage_bytes (submit->n_params, needs->n_tensors, needs->n_outputs,
+  return pto_engine_storage_bytes (submit->n_params, needs->n_tensors, needs->n_guards,
                                    needs->n_fences, (uint32_t) needs->claims + submit->extra_bytes);
 }
 
 /* --- what the task is and depends on --- */
+
+__attribute__ ((cold)) void
+pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
+                            uint32_t index, const char *why)
+{
+  const struct pto_wish *wish = submit->wish;
+
+  for (uint32_t m = 0; wish != NULL && m < wish->n_members; m++)
+    {
+      const struct pto_need *member = &wish->members[m];
+
+      /* One that has arguments of its own. */
+      if (member->n_args_plus_1 == 0 || index - member->first_arg >= member->n_args_plus_1 - 1u)
+        continue;
+      pto_engine_refuse (engine, member->kernel, PTO_STATUS_INVALID_ARGS,
+                         _ ("member %u of a group: argument %u: %s"), m, index - member->first_arg,
+                         why);
+      return;
+    }
+  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"), index,
+                     why);
+}
 
 static __attribute__ ((cold)) bool
 refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOParam *param,
@@ -51,31 +76,26 @@ refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOPar
     pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("its condition: %s"),
                        why);
   else
-    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %td: %s"),
-                       index, why);
+    pto_engine_refuse_argument (engine, submit, (uint32_t) index, why);
   return false;
 }
 
 /* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
  * made. */
 static inline const char *
-locate (const struct pto_engine *engine, Tensor *tensor)
+locate (Tensor *tensor)
 {
   const struct PTO2Buffer *buffer = tensor->storage;
 
   if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
-    return pto_tensor_status_text (tensor->status);
+    return tensor->status == PTO2_TENSOR_BAD_SHAPE && pto_dtype_size (tensor->dtype) == 0
+               ? _ ("the dtype of the tensor is none")
+               : pto_tensor_status_text (tensor->status);
   if (buffer == NULL)
     return NULL;
   if (PTO_UNLIKELY (buffer->generation != tensor->generation))
-    return _ ("the tensor was made in a scope that has ended");
-  if (buffer->space.creator != PTO_TASK_NONE
-      && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
-                                  - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
-                       < 0))
-    return _ (
-        "the tensor was output in a scope that has ended: its memory is gone; submit the task "
-        "that outputs it in the scope that uses it");
+    return _ ("the tensor was made in a scope that has ended: to keep a tensor longer, make it "
+              "before the scope");
   tensor->buffer.addr = buffer->addr;
   return NULL;
 }
@@ -100,6 +120,18 @@ refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
                   "make_scratch_param() makes it of a shape");
 }
 
+/* An upper bound for the words of a deadlock: who made a buffer's memory is one more task to depend
+ * upon, unless the last writer made it anew. Which writers do depends on time. */
+static void
+count_creators (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (engine->depth - 1)];
+
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    demand->edges
+        += submit->params[i].type != PTO_PARAM_SCALAR && submit->params[i].tensor.storage != NULL;
+}
+
 /* Their records begin anew, as if nobody had output them yet. Who uses the old contents keeps them.
  */
 static __attribute__ ((noinline)) void
@@ -114,7 +146,7 @@ rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
     {
       Tensor *tensor = &param->tensor;
 
-      if (param->type != PTO_PARAM_OUTPUT || engine->tracked == 0 || locate (engine, tensor) != NULL
+      if (param->type != PTO_PARAM_OUTPUT || engine->tracked == 0 || locate (tensor) != NULL
           || tensor->storage == NULL || tensor->buffer.addr == 0
           || !pto_rename_may (engine, submit->params, submit->n_params, param, heap))
         continue;
@@ -133,7 +165,10 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
   if ((engine->before & PTO_BEFORE_SETS) != 0)
     engine->reducer->settle (engine, submit);
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
-    rename_outputs (engine, submit);
+    {
+      count_creators (engine, submit);
+      rename_outputs (engine, submit);
+    }
   engine->deps.count = 0;
   if ((engine->before & PTO_BEFORE_COMBINED) == 0)
     return;
@@ -146,9 +181,80 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
 }
 
 const char *
-pto_engine_locate (const struct pto_engine *engine, Tensor *tensor)
+pto_engine_locate (Tensor *tensor)
 {
-  return locate (engine, tensor);
+  return locate (tensor);
+}
+
+static void count_submit (struct pto_engine *engine, const struct pto_submit *submit);
+
+/* Is an unmade output of a scope outside of the current one? Its memory would go with the scope
+ * inside, as its task does. A graph's memory goes when its last user is done. */
+static inline bool
+is_of_outside (const struct pto_engine *engine, const struct PTO2Buffer *buffer)
+{
+  return buffer != NULL && buffer->depth != engine->depth && engine->capture == NULL;
+}
+
+/* Makes the memory of outputs of scopes outside: for each of them a task there, which only orders.
+ * false: the run has failed. */
+static __attribute__ ((noinline)) bool
+make_outside (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  bool adding = engine->adding;
+
+  engine->adding = false;
+  for (uint32_t i = 0; i < submit->n_params && !pto_engine_has_failed (engine); i++)
+    {
+      PTOParam output = submit->params[i];
+      uint32_t depth;
+
+      if (output.type != PTO_PARAM_OUTPUT || locate (&output.tensor) != NULL
+          || output.tensor.buffer.addr != 0 || !is_of_outside (engine, output.tensor.storage))
+        continue;
+      depth = pto_engine_step_out (engine, output.tensor.storage->depth);
+      pto_engine_submit (engine, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
+                                                       .queue = submit->wish != NULL
+                                                                    ? submit->wish->members[0].queue
+                                                                    : submit->queue,
+                                                       .params = &output,
+                                                       .n_params = 1 });
+      engine->depth = depth;
+    }
+  engine->adding = adding;
+  if (adding)
+    pto_added_note (engine);
+  if (engine->deadlock.what != PTO_OK)
+    count_submit (engine, submit);
+  return !pto_engine_has_failed (engine);
+}
+
+/* Returns the record of the memory in which a tensor without a handle lies; NULL without words: it
+ * is the caller's. */
+static __attribute__ ((noinline)) struct PTO2Buffer *
+find_owner (struct pto_engine *engine, const Tensor *tensor, const char **why)
+{
+  struct pto_region region;
+  struct PTO2Buffer *buffer;
+  bool is_ours = false;
+
+  for (uint32_t ring = 0; ring < PTO_RINGS && !is_ours; ring++)
+    {
+      const struct pto_circle *heap = &engine->rings[ring].heap;
+
+      is_ours = tensor->buffer.addr - (uint64_t) (uintptr_t) heap->base < heap->size;
+    }
+  if (!is_ours)
+    return NULL;
+  pto_region_init (&region, tensor);
+  buffer = pto_engine_find_buffer (engine, region.lo);
+  if (buffer == NULL)
+    *why = _ ("the tensor is named by an address in memory of the runtime that no tensor has: use "
+              "a tensor's handle, in its scope");
+  else if (region.hi - buffer->addr > buffer->bytes)
+    *why = _ ("the tensor is named by an address in memory of the runtime, and reaches beyond the "
+              "tensor there: use that tensor's handle, or fewer elements");
+  return buffer;
 }
 
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
@@ -160,14 +266,19 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
          bool plain)
 {
   struct pto_deps *deps = &engine->deps;
-  struct pto_access *access = engine->accesses;
+  struct pto_access *access;
   const PTOParam *end = submit->params + submit->n_params;
-  uint32_t n_tensors = 0;
-  uint32_t n_outputs = 0;
-  uint32_t kinds = PTO_PARAM_INPUT;
-  uint64_t heap = 0;
+  uint32_t n_tensors;
+  uint32_t n_outputs;
+  uint32_t kinds;
+  uint64_t heap;
   bool ok = true;
 
+again:
+  access = engine->accesses;
+  n_tensors = n_outputs = 0;
+  kinds = PTO_PARAM_INPUT;
+  heap = 0;
   deps->count = 0;
   if (!plain && PTO_UNLIKELY (engine->before != 0))
     look_before (engine, submit);
@@ -196,7 +307,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           needs->n_updates += param->type == PTO_PARAM_COMMUTATIVE;
           needs->claims = pto_claims_size (needs->n_updates);
         }
-      why = locate (engine, tensor);
+      why = locate (tensor);
       if (PTO_UNLIKELY (why != NULL))
         return !plain && refuse (engine, submit, param, why);
       buffer = tensor->storage;
@@ -207,11 +318,24 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
             return !plain
                    && refuse (engine, submit, param,
                               _ ("the tensor has no memory yet: no task has output it"));
+          if (PTO_UNLIKELY (is_of_outside (engine, buffer)))
+            {
+              if (plain || !make_outside (engine, submit))
+                return false;
+              goto again;
+            }
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
           heap += pto_engine_output_bytes (engine, tensor->buffer.size);
           continue;
+        }
+      if (buffer == NULL
+          && PTO_UNLIKELY (tensor->buffer.addr - engine->heaps_begin < engine->heaps_size))
+        {
+          buffer = find_owner (engine, tensor, &why);
+          if (PTO_UNLIKELY (why != NULL))
+            return !plain && refuse (engine, submit, param, why);
         }
       kinds |= (uint32_t) param->type;
       if ((uint32_t) param->type < engine->tracked
@@ -340,7 +464,7 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
 static void
 write_guard (const struct pto_engine *engine, uint64_t address)
 {
-  memcpy ((void *) (uintptr_t) address, pto_fence_pattern (), engine->config.guard_bytes);
+  pto_fence_write (address, engine->config.guard_bytes);
 }
 
 /* Writes arguments and output addresses, and records the accesses; nobody else can see the slot
@@ -355,6 +479,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   int64_t *args = payload->args;
   TensorData *tensors = (TensorData *) (args + n_params);
   uint64_t *guards = (uint64_t *) (tensors + needs->n_tensors);
+  bool others = needs->n_guards > needs->n_outputs;
   struct pto_access *access = engine->accesses;
   const PTOParam *end = submit->params + n_params;
   int64_t *arg = args;
@@ -363,16 +488,17 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   for (PTOParam *param = submit->params; param < end; param++, access++)
     {
       Tensor *tensor = &param->tensor;
+      uint64_t *made;
 
       if (param->type == PTO_PARAM_SCALAR)
         {
           *arg++ = (int64_t) param->scalar;
           continue;
         }
+      made = NULL;
       if (tensor->buffer.addr == 0)
         {
           struct PTO2Buffer *buffer = tensor->storage;
-          uint64_t *made = NULL;
           bool fresh = false;
 
           /* The same buffer may be named twice as an output: the first gave it its address. */
@@ -415,7 +541,12 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
       *arg++ = (int64_t) (uintptr_t) tensors++;
       if ((uint32_t) param->type < engine->tracked
           || (!plain && PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE)))
-        pto_map_insert (engine->map, access, param->type, slot->id);
+        {
+          pto_map_insert (engine->map, access, param->type, slot->id);
+          if (made == NULL && others && tensor->storage != NULL)
+            guards[n_guards++]
+                = (tensor->storage->addr + tensor->storage->bytes) | PTO_GUARD_OTHERS;
+        }
       else if (!plain && PTO_UNLIKELY (param->type == PTO_PARAM_SCRATCH))
         tensor->buffer.addr = 0; /* of this task only; the next submit of it makes another one */
     }
@@ -423,6 +554,14 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   payload->n_guards = (uint16_t) n_guards;
   payload->n_fences = (uint16_t) needs->n_fences;
   payload->guards = guards;
+  payload->terms = submit->terms;
+  payload->file = NULL;
+  payload->line = 0;
+  if (engine->runtime != NULL && PTO_LIKELY (engine->runtime->line > 0))
+    {
+      payload->file = engine->runtime->file;
+      payload->line = (uint32_t) engine->runtime->line;
+    }
   payload->services = engine->config.services;
   payload->block = PTO_BLOCK_ALONE;
   if (PTO_UNLIKELY (needs->n_fences > 0))
@@ -539,7 +678,8 @@ static void
 write_guards (const struct pto_engine *engine, const struct pto_payload *payload)
 {
   for (uint32_t g = 0; g < payload->n_guards; g++)
-    write_guard (engine, payload->guards[g] & ~PTO_GUARD_WRITTEN);
+    if ((payload->guards[g] & PTO_GUARD_OTHERS) == 0)
+      write_guard (engine, payload->guards[g] & ~PTO_GUARD_FLAGS);
 }
 
 /* Their memory is there at once, and whoever has submitted the task may know where. */
@@ -554,17 +694,11 @@ pin_outputs (const struct pto_submit *submit)
 /* It waits for nothing, and is over at once. Nobody else knows the slot. false: it is poisoned, or
  * some task names it as its producer by now: both are told where it is scheduled. */
 static bool
-pass (struct pto_engine *engine, const struct pto_ring *ring, struct pto_slot *slot)
+pass (struct pto_engine *engine, struct pto_slot *slot)
 {
   if (pto_load_relaxed (&slot->poison) != PTO_TASK_NONE || pto_load_relaxed (&slot->fanout) != 0)
     return false;
-  /* As scheduler.c's complete(). */
-  for (uint32_t i = 0; i < slot->n_retained; i++)
-    {
-      const struct pto_edge *edge = &ring->edges[(slot->first_edge + i) & (ring->edge_pool - 1)];
-
-      pto_fetch_add_acq_rel (&pto_engine_slot (engine, edge->producer)->released, 1);
-    }
+  pto_engine_release_producers (engine, slot, false);
   pto_store_relaxed (&slot->fanout, PTO_FANOUT_CLOSED);
   pto_store_release (&slot->state, PTO_TASK_COMPLETED);
   pto_store_relaxed (&engine->passed, pto_load_relaxed (&engine->passed) + 1);
@@ -667,12 +801,6 @@ submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
       full.n_blocks = 0;
       return pto_engine_submit (engine, &full);
     }
-  if (submit->conditional && full.wish != NULL)
-    {
-      pto_engine_refuse (engine, full.kernel, PTO_STATUS_INVALID_ARGS,
-                         _ ("a task that says where its members run has no condition"));
-      return PTO_TASK_NONE;
-    }
   full.parts_bytes
       = (uint32_t) (full.wish != NULL ? pto_party_size (wish) : sizeof (struct pto_parts));
   /* What is written down has its parts laid out when it is launched. */
@@ -710,13 +838,15 @@ pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot, struct p
 /* --- counting, for the words of a deadlock --- */
 
 static inline void
-count_demand (struct pto_engine *engine, uint32_t ring, const struct pto_needs *needs)
+count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t n_edges)
 {
-  struct pto_demand *demand = &engine->demand[ring];
+  struct pto_demand *demand = &engine->demand[needs->ring];
 
   demand->held++;
   demand->heap += needs->heap;
   demand->storage += needs->storage;
+  demand->edges += n_edges;
+  demand->nodes += pto_needs_nodes (needs);
   if (needs->heap > demand->largest_heap)
     demand->largest_heap = needs->heap;
   if (needs->storage > demand->largest_storage)
@@ -733,15 +863,117 @@ is_new_output (const PTOParam *param)
          && buffer->generation == param->tensor.generation && buffer->addr == 0;
 }
 
+static int
+compare_deps (const void *a, const void *b)
+{
+  const struct pto_dep *one = a;
+  const struct pto_dep *other = b;
+
+  return (one->task > other->task) - (one->task < other->task);
+}
+
+/* Looks up what the task depends on, as examine() would, and returns the number of these tasks. */
+static __attribute__ ((cold)) uint32_t
+count_dependencies (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_deps *deps = &engine->deps;
+  uint32_t n = 0;
+
+  deps->count = 0;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    {
+      const PTOParam *param = &submit->params[i];
+      const Tensor *tensor = &param->tensor;
+      struct PTO2Buffer *buffer = tensor->storage;
+      struct pto_space *space;
+
+      if (param->type == PTO_PARAM_SCALAR || tensor->status != PTO2_TENSOR_OK
+          || tensor->buffer.addr == 0
+          || (buffer != NULL && buffer->generation != tensor->generation))
+        continue;
+      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
+        {
+          space = buffer != NULL ? &buffer->space
+                                 : pto_map_external_space (engine->map, tensor->buffer.addr,
+                                                           tensor->buffer.size);
+          pto_access_init (&engine->accesses[i], space, tensor);
+          pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
+        }
+      if (buffer != NULL && buffer->space.creator != PTO_TASK_NONE)
+        pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
+    }
+  if (deps->count > 0)
+    qsort (deps->items, deps->count, sizeof *deps->items, compare_deps);
+  for (uint32_t i = 0; i < deps->count; i++)
+    if (i == 0 || deps->items[i].task != deps->items[i - 1].task)
+      n++;
+  return n + submit->n_producers;
+}
+
+/* Tasks of scopes that have ended are kept as long as the map has room: the next run may find them.
+ */
+static bool
+reserve_counted (struct pto_engine *engine, uint32_t n)
+{
+  if (pto_map_reserve (engine->map, n))
+    return true;
+  engine->deadlock.exact = false;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    engine->counted_tails[r] = engine->demand[r].let_go > 0
+                                   ? engine->rings[r].head + engine->demand[r].let_go
+                                   : engine->tails[r];
+  pto_map_set_tails (engine->map, engine->counted_tails);
+  return pto_map_reserve (engine->map, n);
+}
+
+/* Records its accesses, so that tasks after it find what they depend on. */
+static __attribute__ ((cold)) void
+count_accesses (struct pto_engine *engine, const struct pto_submit *submit,
+                const struct pto_needs *needs)
+{
+  uint32_t ring = needs->ring;
+  pto_task_id task = PTO_TASK_ID (ring, engine->rings[ring].head + engine->demand[ring].counted++);
+
+  if (!reserve_counted (engine, pto_needs_nodes (needs)))
+    {
+      engine->deadlock.incomplete = true;
+      return;
+    }
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    {
+      const PTOParam *param = &submit->params[i];
+      struct PTO2Buffer *buffer = param->tensor.storage;
+
+      if (param->type == PTO_PARAM_SCALAR || param->tensor.status != PTO2_TENSOR_OK
+          || (buffer != NULL && buffer->generation != param->tensor.generation))
+        continue;
+      if (param->type == PTO_PARAM_OUTPUT && buffer != NULL && buffer->addr == 1
+          && buffer->space.creator == PTO_TASK_NONE)
+        {
+          Tensor made = param->tensor;
+
+          made.buffer.addr = 1;
+          pto_access_init (&engine->accesses[i], &buffer->space, &made);
+          buffer->space.creator = task;
+        }
+      else if (param->tensor.buffer.addr == 0)
+        continue;
+      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
+        pto_map_insert (engine->map, &engine->accesses[i], param->type, task);
+    }
+}
+
 /* The task that found no room has been counted, and its outputs are not counted again. */
 static __attribute__ ((cold)) void
-end_count (const struct pto_engine *engine, PTOParam *params, uint32_t n_params)
+end_count (struct pto_engine *engine, const struct pto_submit *submit,
+           const struct pto_needs *needs)
 {
   if (engine->deadlock.what == PTO_OK)
     return;
-  for (uint32_t i = 0; i < n_params; i++)
-    if (is_new_output (&params[i]))
-      params[i].tensor.storage->addr = 1;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (is_new_output (&submit->params[i]))
+      submit->params[i].tensor.storage->addr = 1;
+  count_accesses (engine, submit, needs);
 }
 
 /* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
@@ -749,12 +981,14 @@ end_count (const struct pto_engine *engine, PTOParam *params, uint32_t n_params)
 static __attribute__ ((cold)) void
 count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
-  struct pto_needs needs = { 0 };
+  struct pto_needs needs = { .ring = pto_engine_ring_of_depth (engine->depth - 1) };
 
   if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
   if ((engine->before & PTO_BEFORE_SETS) != 0)
     engine->reducer->settle (engine, submit);
+  if ((engine->before & PTO_BEFORE_RENAME) != 0)
+    count_creators (engine, submit);
   for (uint32_t i = 0; i < submit->n_params; i++)
     if (submit->params[i].type == PTO_PARAM_REDUCTION)
       {
@@ -771,7 +1005,21 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
       needs.n_tensors++;
       if (param->type == PTO_PARAM_COMMUTATIVE)
         needs.claims = pto_claims_size (++needs.n_updates);
-      if (is_new_output (param))
+      if (is_new_output (param) && is_of_outside (engine, tensor->storage))
+        {
+          uint32_t depth = pto_engine_step_out (engine, tensor->storage->depth);
+          const struct pto_needs outside
+              = { .ring = pto_engine_ring_of_depth (engine->depth - 1),
+                  .n_tensors = 1,
+                  .n_outputs = 1,
+                  .heap = pto_engine_output_bytes (engine, tensor->buffer.size),
+                  .storage = pto_engine_storage_bytes (1, 1, 1, 0, 0) };
+
+          tensor->storage->addr = 1;
+          count_demand (engine, &outside, 0);
+          engine->depth = depth;
+        }
+      else if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
           needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
@@ -786,9 +1034,11 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
                && tensor->storage->generation == tensor->generation)
         tensor->buffer.addr = tensor->storage->addr;
     }
+  needs.n_guards = engine->guards_ordered ? needs.n_tensors : needs.n_outputs;
   needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
-  count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
+  count_demand (engine, &needs, count_dependencies (engine, submit));
+  count_accesses (engine, submit, &needs);
 }
 
 /* --- the call --- */
@@ -894,8 +1144,6 @@ static inline __attribute__ ((always_inline)) void
 let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32_t n_wait,
         uint32_t done, bool direct, bool plain)
 {
-  const struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
-
   if (direct)
     {
       if (!plain && PTO_UNLIKELY (engine->observed))
@@ -909,7 +1157,7 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
     {
       if (!plain && PTO_UNLIKELY (engine->observed))
         pto_observe_ready (engine, slot, done < n_wait);
-      if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
+      if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, slot))
         {
           pto_engine_push_ready (engine, slot, engine->next_shard++);
           pto_engine_ring (engine, queue);
@@ -950,10 +1198,10 @@ pto_engine_link_planned (struct pto_engine *engine, struct pto_slot *slot,
 }
 
 void
-pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait, uint32_t done,
-                   bool direct)
+pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue,
+                   uint32_t n_wait, uint32_t done, bool direct)
 {
-  let_go (engine, slot, slot->queue, n_wait, done, direct, false);
+  let_go (engine, slot, queue, n_wait, done, direct, false);
 }
 
 bool
@@ -995,7 +1243,6 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
   /* Nobody reads what it is filled with. */
   struct pto_submit bare = *submit;
-  struct pto_captured captured;
   uint8_t *storage;
 
   bare.extra_bytes = 0;
@@ -1007,24 +1254,12 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
       return PTO_TASK_NONE;
     }
   needs->n_fences = 0;
+  needs->n_guards = needs->n_outputs;
   storage = get_scratch (engine, storage_bytes (&bare, needs));
   if (storage == NULL)
     return PTO_TASK_NONE;
   fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
-  captured = (struct pto_captured){ .kernel = submit->kernel,
-                                    .queue = submit->queue,
-                                    .priority = submit->priority,
-                                    .conditional = submit->conditional,
-                                    .params = submit->params,
-                                    .n_params = submit->n_params,
-                                    .wish = submit->wish,
-                                    .extra = submit->extra,
-                                    .extra_bytes = submit->extra_bytes,
-                                    .heap = heap,
-                                    .bytes = needs->heap };
-  if (submit->parts_bytes > 0)
-    captured.n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
-  if (!pto_capture_task (engine, &captured))
+  if (!pto_capture_task (engine, submit, heap, needs->heap))
     return PTO_TASK_NONE;
   ring->head++;
   engine->submitted++;
@@ -1045,6 +1280,8 @@ observe_args (struct pto_engine *engine, const struct pto_slot *slot,
 
   for (uint32_t i = 0; i < submit->n_params; i++)
     types[i] = (uint8_t) submit->params[i].type;
+  if (engine->fills)
+    pto_unwritten_fill (engine, slot);
   if (engine->witness != NULL)
     engine->witness->task (engine->witness->data, slot, types, false);
   pto_observe_args (engine, slot, types);
@@ -1095,22 +1332,27 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
     pto_order_leave_out (engine->order, &engine->deps);
   n_wait = merge_dependencies (engine, &n_retained);
   /* Memory of the runtime is retained by whoever uses it. */
+  needs.n_guards = n_retained > 0 && engine->guards_ordered ? needs.n_tensors : needs.n_outputs;
   needs.n_fences = 0;
-  if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
+  if (needs.n_tensors > 0
+      && (pto_fence_any ()
+          || (n_retained > 0
+              && ((needs.kinds & PTO_PARAM_NO_DEP) != 0 || engine->tracked == 0
+                  || !engine->guards_ordered))))
     needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
   needs.n_edges = direct ? n_retained : engine->deps.count;
-  count_demand (engine, needs.ring, &needs);
+  /* Also those that a task which the submitter runs itself does not take: the next run may let
+   * another thread run it. */
+  count_demand (engine, &needs, engine->deps.count);
   slot = take_slot (engine, &needs,
                     !plain && submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel,
-                    submit->queue, submit->priority, n_wait, true, &room);
+                    submit->queue, submit->terms.priority, n_wait, true, &room);
   if (slot == NULL)
     {
-      end_count (engine, submit->params, submit->n_params);
+      end_count (engine, submit, &needs);
       return true;
     }
-  if (!plain && PTO_UNLIKELY (engine->order != NULL))
-    pto_order_fill (room.heap, needs.heap);
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
     pto_engine_set_parts (engine, slot,
@@ -1165,8 +1407,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
                          PTO_ARGS_MAX);
       return PTO_TASK_NONE;
     }
-  if (PTO_UNLIKELY (submit->priority != 0)
-      && !pto_engine_use_priority (engine, submit->kernel, submit->priority))
+  if (PTO_UNLIKELY (submit->terms.priority != 0)
+      && !pto_engine_use_priority (engine, submit->kernel, submit->terms.priority))
     return PTO_TASK_NONE;
   submit_task (engine, submit, false, &id);
   return id;

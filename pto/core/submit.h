@@ -4,44 +4,19 @@
  */
 #pragma once
 
-#include "place.h"
-#include "room.h"
-
-/* One submit. Parameters as an orchestration gives them. Pointers come first: most fields of most
- * submits are cleared in one go, and no load of one waits for two of the stores that do so. */
-struct pto_submit
-{
-  PTOParam *params;  /* addresses are filled in */
-  const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
-  /* Tasks of this run that it comes after, whatever their tensors are; it does not keep their
-   * memory. Those that are done are no trouble, those that have failed poison it. */
-  const pto_task_id *producers;
-  /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
-   * two is read, unless the task has no kernel: then it has no members. */
-  const struct pto_wish *wish;
-  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
-  uint32_t queue;
-  uint32_t n_params;
-  uint32_t extra_bytes;
-  uint32_t n_producers;
-  /* Its last parameter is a tensor, read only: the kernel runs where its first element is not 0,
-   * and gets it behind the others. Whoever comes after the task does not wait longer for it. Not
-   * with a party. */
-  bool conditional;
-  /* 0 ... PTO_MAX_PRIORITY: of the tasks that are ready for a kind of places the highest go first.
-   */
-  uint32_t priority;
-  /* More than 1: so many parts of one task, each of which runs the kernel, or all members, with the
-   * same arguments and knows its number. They run in any order, as places become idle. */
-  uint32_t n_blocks;
-  uint32_t parts_bytes; /* 0; the submit's own */
-};
+#include "backpressure.h"
+#include "core-placement.h"
+#include "submission.h"
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
 /* The same of one that says no more than that; the kernel is a program's. Less is looked at. */
 pto_task_id pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
                                      PTOParam *params, uint32_t n_params);
+
+/* Fails the run: the argument is why. That of a member of a group is named as the member has it. */
+void pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
+                                 uint32_t index, const char *why);
 
 /* --- for who fills tasks himself: the two ends of a submit --- */
 
@@ -80,24 +55,25 @@ uint32_t pto_engine_link_planned (struct pto_engine *engine, struct pto_slot *sl
  * kernel. Behind the filling. */
 void pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot,
                            struct pto_parts *parts, const struct pto_wish *wish);
-/* It runs when its producers are done, of which so many were when it was linked. */
-void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait,
-                        uint32_t done, bool direct);
+/* It runs when its producers are done, of which so many were when it was linked. queue: as a submit
+ * names it. */
+void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue,
+                        uint32_t n_wait, uint32_t done, bool direct);
 /* One that has not been let go comes after one more task of this run, which has not retired; there
  * is room for an edge of its ring. false: that task is done. */
 bool pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task_id producer);
 /* Is there a fence behind that memory of the caller, and not among the n in engine->fences? Adds it
  * to them, and gives 1; or 0. */
 uint32_t pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n);
-/* Lists in engine->fences what the core looks at behind memory that the task writes and that was
- * there before: of the caller where there is a fence behind it, of the runtime where whoever writes
- * comes after the task that made it, which has written its guard. Gives how many they are. */
+/* Lists in engine->fences the guards around memory that the task is given. Memory of the caller is
+ * listed if it has any; memory of the runtime if its guard may be written later
+ * (PTO_FENCE_PERHAPS), for other guards stand in the payload. Returns how many they are. */
 uint32_t pto_engine_note_fences (struct pto_engine *engine, const PTOParam *params,
                                  uint32_t n_params);
 
 /* Where the tensor is now: its address is filled in, 0 if it is still to be made. Gives why it is
  * nowhere, or NULL. */
-const char *pto_engine_locate (const struct pto_engine *engine, Tensor *tensor);
+const char *pto_engine_locate (Tensor *tensor);
 
 /* Waits until a task of this run is done, and, where not all accesses are known, all those before
  * it. false: it has failed, or the run has. */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../api/pto_limits.h"
+#include "api/pto_limits.h"
 
 #define PTO_RINGS PTO_N_RINGS
 
@@ -21,6 +21,8 @@ typedef uint64_t pto_task_id;
 
 /* Instead of a kernel: a task that only orders. */
 #define PTO_KERNEL_NONE UINT32_MAX
+/* No endpoint is given more tasks at a time. */
+#define PTO_TOGETHER_MAX 64u
 
 /* Why one task must wait for another. */
 enum

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "tensor_map.h"
+#include "tensor-map.h"
 
 #include <stdalign.h>
 #include <stdbool.h>

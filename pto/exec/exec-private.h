@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto_exec.h"
+#include "pto-exec.h"
 
 #include "fiber.h"
 
@@ -14,8 +14,6 @@
 
 #define PTO_LIKELY(x) __builtin_expect (!!(x), 1)
 #define PTO_UNLIKELY(x) __builtin_expect (!!(x), 0)
-
-#define PTO_NO_TIMER UINT32_MAX
 
 /* Only its owner (the actor itself, or while it is parked whoever owns its domain) touches an
  * actor, except where a field says otherwise. */
@@ -31,8 +29,7 @@ struct pto_actor
   uint32_t expected;
   uint32_t domain;
   enum pto_park_result result; /* what pto_park() will return */
-  /* det: place in the timer heap or PTO_NO_TIMER; par: 0 while a timer is armed */
-  uint32_t heap_index;
+  bool has_timer;              /* it is parked with a deadline */
   uint64_t deadline;
   struct pto_actor *timer_previous, *timer_next; /* par: the domain's timers, by deadline */
   uint64_t rng[4];
@@ -57,7 +54,14 @@ struct pto_thread
   uint32_t prepared;
   /* The signals that somebody else's handler is called for, and was called for last. R: handlers */
   int chaining, chained;
-  void *alternate_stack; /* ours, NULL when there was no need of one */
+  /* 1: a handler walks the stack that it has interrupted; the thread's own. */
+  volatile int walking;
+  void *alternate_stack;         /* ours, NULL when there was no need of one */
+  const struct pto_stack *stack; /* of a thread that has one of ours and is no actor */
+  struct pto_thread_end *end;    /* it has begun to end; NULL: it has not */
+  /* The signal mask of the program, of a thread of the engine's, which blocks all; NULL: its own is
+   * the program's. */
+  const sigset_t *program_mask;
 };
 
 struct pto_backend_ops
@@ -118,6 +122,9 @@ extern const struct pto_backend_ops pto_host_ops;
 /* The calling thread's. Never inlined and never merged: a fiber may be on another thread after each
  * switch, and the compiler believes that a thread-local has one address per function. */
 struct pto_thread *pto_thread_self (void);
+/* guard-signals.c: makes the thread's id, signal mask and alternate stack as guarded calls need
+ * them. Returns the mask from before. */
+sigset_t pto_thread_prepare (struct pto_thread *thread);
 
 /* The actor's function has returned and its stack is no longer in use (fibers: called from
  * another stack). */
@@ -125,7 +132,7 @@ void pto_actor_recycle (struct pto_actor *actor);
 /* One actor less is alive. The last thing that is done for an actor. */
 void pto_actor_gone (struct pto_exec *exec);
 
-/* Asks what fences the system has: before the first thread that fences; heavy_fence.h. */
+/* Asks what fences the system has: before the first thread that fences; heavy-fence.h. */
 void pto_heavy_fence_init (void);
 uint64_t pto_clock_ns (void);
 uint64_t pto_rng_next (uint64_t state[4]);
@@ -172,5 +179,5 @@ pto_pause (void)
 int pto_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void pto_futex_wake (_Atomic uint32_t *word);
 
-/* pto_atomic.h declares it for explorer builds only; it is always there. */
+/* pto-atomic.h declares it for explorer builds only; it is always there. */
 void (pto_explore_point) (void);

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "exec-private.h"
-#include "guard-private.h"
-#include "text.h"
+#include "translate.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -253,7 +252,7 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
   exec->guest.exec = exec;
   exec->head.guest = &exec->guest.guard;
   exec->guest.name = "guest";
-  exec->guest.heap_index = PTO_NO_TIMER;
+  exec->guest.has_timer = false;
   exec->guest.domain = UINT32_MAX;
   seed (exec, config->seed);
   if (ops->init (exec, error, error_size) != 0)
@@ -379,7 +378,7 @@ pto_exec_spawn (struct pto_exec *exec, uint32_t domain, const char *name, void (
   actor->name = name;
   actor->fn = fn;
   actor->arg = arg;
-  actor->heap_index = PTO_NO_TIMER;
+  actor->has_timer = false;
   rng_seed (actor->rng, exec->config.seed, (uint64_t) number + 2);
 
   pthread_mutex_lock (&exec->lock);

@@ -5,7 +5,7 @@
 #include "ticker.h"
 
 #include "exec-private.h"
-#include "os_thread.h"
+#include "os-thread.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,9 +4,10 @@
  */
 #include "arena.h"
 
-#include "../core/fence.h"
-#include "../exec/memory_file.h"
-#include "../exec/text.h"
+#include "core/bits.h"
+#include "core/memory-guards.h"
+#include "exec/memory-file.h"
+#include "exec/translate.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -426,18 +427,9 @@ read_ranges (struct ranges *list, const char *path)
 static struct range *
 range_at (const struct ranges *list, uint64_t address)
 {
-  uint32_t low = 0, high = list->n;
+  uint32_t low = pto_bisect (i, list->n, list->ranges[i].end <= address);
 
   /* The first that ends behind address. */
-  while (low < high)
-    {
-      uint32_t middle = low + (high - low) / 2;
-
-      if (list->ranges[middle].end <= address)
-        low = middle + 1;
-      else
-        high = middle;
-    }
   return low < list->n && list->ranges[low].begin <= address ? &list->ranges[low] : NULL;
 }
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "../core/status.h"
+#include "core/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../exec/text.h"
+#include "exec/translate.h"
 #include "child.h"
 
 #include <inttypes.h>

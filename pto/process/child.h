@@ -37,7 +37,7 @@
  */
 #pragma once
 
-#include "../exec/pto_atomic.h"
+#include "exec/pto-atomic.h"
 #include "link.h"
 
 enum pto_life

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../exec/text.h"
+#include "exec/translate.h"
 #include "command.h"
 
 #include <assert.h>
@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
@@ -58,20 +59,25 @@ close_fd (int *fd)
 
 /* Two ends of a way to or from the command; ours does not wait. */
 static bool
-make_way (int *ours, int *theirs, int which)
+make_way (int *ours, int *theirs, int which, const char **call)
 {
   int fds[2], moved[2];
 
+  *call = which == INPUT || which == STATUS ? "socketpair: " : "pipe2: ";
   /* A socket for its input: to write where nobody reads is then no signal. One for its status, by
    * which it is told to begin, too. */
   if ((which == INPUT || which == STATUS ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)
                                          : pipe2 (fds, O_CLOEXEC))
       != 0)
     return false;
+  *call = "fcntl: ";
   for (int i = 0; i < 2; i++)
     {
       moved[i] = fcntl (fds[i], F_DUPFD_CLOEXEC, FIRST_FD);
       close (fds[i]);
+      /* No number from FIRST_FD on is allowed. */
+      if (moved[i] < 0 && errno == EINVAL)
+        errno = EMFILE;
     }
   *ours = moved[which == LINE];
   *theirs = moved[which != LINE];
@@ -119,14 +125,16 @@ set_attributes (posix_spawnattr_t *attributes)
 }
 
 /* The kernel ends the group when nobody holds our end any more while the shell has its. */
-static void
+static int
 tie (pid_t group, int line, int status)
 {
   fcntl (line, F_SETOWN, -group);
   fcntl (line, F_SETSIG, SIGKILL);
   fcntl (line, F_SETFL, O_ASYNC);
   /* A shell that is gone already reads nothing: its status says so. */
-  send (status, "\n", 1, MSG_NOSIGNAL);
+  if (send (status, "\n", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE || errno == ECONNRESET)
+    return 0;
+  return errno;
 }
 
 /* No handler of the program for forks runs, and nothing of its memory is copied. */
@@ -170,11 +178,21 @@ spawn (struct pto_command *command, const struct pto_command_config *config,
   return error;
 }
 
+/* Names the file that every command needs and that is not there: "/dev/null: ", or the call. */
+static const char *
+find_missing (const char *call)
+{
+  return access ("/dev/null", R_OK | W_OK) != 0 && errno == ENOENT ? "/dev/null: "
+         : access (SHELL, X_OK) != 0 && errno == ENOENT            ? SHELL ": "
+                                                                   : call;
+}
+
 enum pto_status
 pto_command_begin (struct pto_command *command, const struct pto_command_config *config,
                    struct pto_report *report)
 {
-  int theirs[PIPES] = { -1, -1, -1, -1 };
+  const char *call = "";
+  int theirs[PIPES];
   int error = 0;
 
   assert (!command->begun);
@@ -182,25 +200,33 @@ pto_command_begin (struct pto_command *command, const struct pto_command_config 
   command->begun = true;
   command->status = command->pidfd = -1;
   for (int i = 0; i < PIPES; i++)
-    command->pipes[i] = -1;
+    command->pipes[i] = theirs[i] = -1;
   command->input = config->input;
   command->input_size = config->input_size;
   for (int i = 0; i < PIPES && error == 0; i++)
     if ((i != INPUT || config->input != NULL) && (i != OUTPUT || config->wants_output)
-        && !make_way (&command->pipes[i], &theirs[i], i))
+        && !make_way (&command->pipes[i], &theirs[i], i, &call))
       error = errno;
   if (error == 0)
-    error = spawn (command, config, theirs);
+    {
+      call = "posix_spawn: ";
+      error = spawn (command, config, theirs);
+      if (error != 0)
+        command->pid = 0;
+    }
   if (error == 0)
-    tie (command->pid, theirs[LINE], command->pipes[STATUS]);
+    {
+      call = "send: ";
+      error = tie (command->pid, theirs[LINE], command->pipes[STATUS]);
+    }
   for (int i = 0; i < PIPES; i++)
     close_fd (&theirs[i]);
   if (error != 0)
     {
-      command->pid = 0;
       pto_command_end (command);
-      return pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be run: %s"),
-                             config->argv[0], strerror (error));
+      return pto_report_set (
+          report, PTO_STATUS_SYSTEM, _ ("%s can not be run: %s%s"), config->argv[0],
+          find_missing (error == EMFILE || error == ENFILE ? "" : call), strerror (error));
     }
   command->pidfd = (int) syscall (SYS_pidfd_open, command->pid, 0);
   return PTO_OK;
@@ -250,7 +276,7 @@ make_room (struct pto_output *output, size_t limit)
 /* What there is, to the end of the pipe or to where one would have to wait. Who writes without end
  * does not keep us from all else; a pipe that nobody writes to any more is emptied. */
 static void
-read_output (int *fd, struct pto_output *output, size_t limit)
+read_output (int *fd, struct pto_output *output, size_t limit, int *error)
 {
   char rest[4096];
 
@@ -265,16 +291,19 @@ read_output (int *fd, struct pto_output *output, size_t limit)
       else if (n < 0 && errno == EAGAIN)
         break;
       else if (n == 0 || errno != EINTR)
-        close_fd (fd);
+        {
+          *error = n < 0 ? errno : *error;
+          close_fd (fd);
+        }
     }
 }
 
 static void
 read_all (struct pto_command *command)
 {
-  read_output (&command->pipes[OUTPUT], &command->output, SIZE_MAX);
-  read_output (&command->pipes[COMPLAINTS], &command->complaints, COMPLAINTS_MAX);
-  read_output (&command->pipes[STATUS], &command->said, STEP);
+  read_output (&command->pipes[OUTPUT], &command->output, SIZE_MAX, &command->error);
+  read_output (&command->pipes[COMPLAINTS], &command->complaints, COMPLAINTS_MAX, &command->error);
+  read_output (&command->pipes[STATUS], &command->said, STEP, &command->error);
 }
 
 static void
@@ -340,8 +369,25 @@ pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_f
       watched[used] = (struct pollfd){ .fd = cancel_fd, .events = POLLIN };
       int n_ready = poll (watched, used + 1, ms);
 
-      if (n_ready < 0)
+      if (n_ready < 0 && (errno == EINTR || errno == EAGAIN))
         continue;
+      /* Without poll() they are asked again and again. */
+      if (n_ready < 0)
+        nanosleep (&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+      for (uint32_t w = 0; w < used && n_ready < 0; w++)
+        watched[w].revents = 0;
+      for (uint32_t i = 0; i < n && n_ready < 0; i++)
+        if (!commands[i]->over)
+          {
+            siginfo_t info = { 0 };
+
+            watched[i * WATCHED + INPUT].revents = watched[i * WATCHED + INPUT].fd >= 0;
+            watched[i * WATCHED + PIPES].revents
+                = waitid (P_PID, (id_t) commands[i]->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0
+                  && info.si_pid != 0;
+          }
+      if (n_ready < 0)
+        watched[used].revents = 0;
       found = n_ready == 0 || watched[used].revents != 0;
       for (uint32_t i = 0; i < n; i++)
         {

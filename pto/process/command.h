@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "../core/status.h"
+#include "core/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +41,7 @@ struct pto_command
   size_t input_size;
   bool over;                    /* it has ended, and all that it wrote is here */
   int status;                   /* an exit status, 128 and a signal, or -1: nobody said */
+  int error;                    /* of a read() that was refused; 0: of none */
   struct pto_output output;     /* standard output, if it was asked for */
   struct pto_output complaints; /* standard error; of very much the beginning */
   struct pto_output said;       /* the status, as it comes */

@@ -5,8 +5,8 @@
  */
 #include "level-private.h"
 
-#include "../core/submit.h"
-#include "../exec/text.h"
+#include "core/submit.h"
+#include "exec/translate.h"
 #include "arena.h"
 
 #include <inttypes.h>
@@ -174,12 +174,12 @@ pto_level_is_gone (const struct pto_level *level, uint32_t child)
 }
 
 bool
-pto_level_has_memory (const struct pto_level *level, const Tensor *tensor)
+pto_level_has_memory (const Tensor *tensor)
 {
   Tensor located = *tensor;
 
   /* Of what is nowhere any more the submit says why. */
-  return pto_engine_locate (&level->machine.engine, &located) != NULL || located.buffer.addr != 0;
+  return pto_engine_locate (&located) != NULL || located.buffer.addr != 0;
 }
 
 void

@@ -10,9 +10,9 @@
  */
 #pragma once
 
-#include "../core/capture.h"
-#include "../core/machine.h"
-#include "keeper.h"
+#include "core/graph-capture.h"
+#include "core/run-machine.h"
+#include "level-thread.h"
 #include "level.h"
 
 #include <pthread.h>
@@ -56,6 +56,9 @@ struct pto_level
 
 /* The run has failed: what children still do is not wanted. level.c */
 void pto_level_give_up_run (struct pto_level *level);
+/* What a task does with a tensor, as bits of enum pto_wire_access; stays: how it stays where it is.
+ * level-submit.c */
+uint8_t pto_level_access (PTOParamType type, uint8_t stays);
 /* Do children see that memory, which a graph is launched with as that argument? level-submit.c */
 enum pto_status pto_level_check_memory (const struct pto_level *level, uint32_t argument,
                                         uint64_t address, uint64_t bytes, bool write,

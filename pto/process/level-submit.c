@@ -4,10 +4,11 @@
  */
 #include "level-private.h"
 
-#include "../core/capture.h"
-#include "../exec/text.h"
+#include "core/graph-capture.h"
+#include "core/submit.h"
+#include "exec/translate.h"
 #include "arena.h"
-#include "writes.h"
+#include "write-log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,8 +127,8 @@ access_of (PTOParamType type)
 }
 
 /* Of memory that is the worker's own nothing is copied, whatever is done with it. */
-static uint8_t
-access_to (PTOParamType type, uint8_t stays)
+uint8_t
+pto_level_access (PTOParamType type, uint8_t stays)
 {
   uint8_t access = access_of (type);
 
@@ -151,14 +152,16 @@ after_submit (struct pto_level *level, struct pto_report *report)
 }
 
 enum pto_status
-pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_level_task *task,
-                  PTOParam *params, uint32_t n_params, const pto_task_id *after, uint32_t n_after,
-                  pto_task_id *id, struct pto_report *report)
+pto_level_submit (struct pto_level *level, const struct pto_submit *submit,
+                  const struct pto_level_task *task, pto_task_id *id, struct pto_report *report)
 {
   uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
                 + PTO_CHILDREN_MAX * sizeof (struct pto_member) + PTO_ARGS_MAX]
       __attribute__ ((aligned (8)));
   struct pto_level_task *copy = (struct pto_level_task *) extra;
+  struct pto_submit full = *submit;
+  const PTOParam *params = submit->params;
+  uint32_t n_params = submit->n_params;
   struct pto_need needs[PTO_CHILDREN_MAX];
   struct pto_wish wish
       = { .cohort = PTO_COHORT_NONE, .n_members = task->n_members, .members = needs };
@@ -173,9 +176,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
     {
       /* After a deadlock it goes on to count. */
       if (level->machine.engine.deadlock.what != PTO_OK)
-        pto_engine_submit (
-            &level->machine.engine,
-            &(struct pto_submit){ .kernel = callable, .params = params, .n_params = n_params });
+        pto_engine_submit (&level->machine.engine, submit);
       return after_submit (level, report);
     }
   if (task->n_members < 1 || task->n_members > PTO_CHILDREN_MAX)
@@ -190,7 +191,8 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
 
       largest = own > largest ? own : largest;
     }
-  status = pto_pool_place (level->pool, task, task->members, largest, callable, needs, report);
+  status
+      = pto_pool_place (level->pool, task, task->members, largest, submit->kernel, needs, report);
   if (status == PTO_OK && n_params > PTO_ARGS_MAX)
     status
         = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
@@ -217,7 +219,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->n_tensors = n_params - n_scalars;
   for (uint32_t i = 0; i < n_params; i++)
     if (params[i].type != PTO_PARAM_SCALAR)
-      extra[bytes++] = access_to (params[i].type, task->stays != NULL ? task->stays[i] : 0);
+      extra[bytes++] = pto_level_access (params[i].type, task->stays != NULL ? task->stays[i] : 0);
   if (task->kinds != NULL)
     {
       memcpy (extra + bytes, task->kinds, n_scalars);
@@ -225,40 +227,31 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
     }
   level->submitting = task;
   any = task->n_members == 1 && needs[0].place == PTO_PLACE_ANY;
-  *id = pto_engine_submit (&level->machine.engine,
-                           &(struct pto_submit){ .kernel = callable,
-                                                 .queue = needs[0].queue,
-                                                 .params = params,
-                                                 .n_params = n_params,
-                                                 .extra = extra,
-                                                 .extra_bytes = bytes,
-                                                 .producers = after,
-                                                 .n_producers = n_after,
-                                                 .priority = task->priority,
-                                                 .wish = any ? NULL : &wish });
+  full.queue = needs[0].queue;
+  full.extra = extra;
+  full.extra_bytes = bytes;
+  full.wish = any ? NULL : &wish;
+  *id = pto_engine_submit (&level->machine.engine, &full);
   level->submitting = NULL;
   return after_submit (level, report);
 }
 
 pto_task_id
-pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
-                 const pto_task_id *after, uint32_t n_after)
+pto_level_order (struct pto_level *level, const struct pto_submit *submit)
 {
-  pto_task_id id = pto_engine_submit (
-      &level->machine.engine, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
-                                                    .queue = pto_pool_idle_queue (level->pool),
-                                                    .params = params,
-                                                    .n_params = n_params,
-                                                    .producers = after,
-                                                    .n_producers = n_after });
+  struct pto_submit full = *submit;
   struct pto_report report;
+  pto_task_id id;
 
+  full.kernel = PTO_KERNEL_NONE;
+  full.queue = pto_pool_idle_queue (level->pool);
+  id = pto_engine_submit (&level->machine.engine, &full);
   /* Memory that the program is told of is the program's to write. */
-  for (uint32_t i = 0; level->writes != NULL && i < n_params; i++)
-    if (params[i].type == PTO_PARAM_OUTPUT && params[i].tensor.storage != NULL)
+  for (uint32_t i = 0; level->writes != NULL && i < submit->n_params; i++)
+    if (submit->params[i].type == PTO_PARAM_OUTPUT && submit->params[i].tensor.storage != NULL)
       {
-        uint64_t begin = params[i].tensor.storage->addr;
-        uint64_t end = begin + params[i].tensor.buffer.size;
+        uint64_t begin = submit->params[i].tensor.storage->addr;
+        uint64_t end = begin + submit->params[i].tensor.buffer.size;
 
         pto_pool_forget_left (level->pool, begin, end);
         pto_writes_add (level->writes, begin, end, PTO_WRITES_BY_NOBODY);
@@ -276,7 +269,7 @@ pto_level_alloc (struct pto_level *level, Tensor *tensor, struct pto_report *rep
     tensor->storage
         = pto_engine_new_buffer (&level->machine.engine, tensor->buffer.size, &tensor->generation);
   output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
-  pto_level_order (level, &output, 1, NULL, 0);
+  pto_level_order (level, &(struct pto_submit){ .params = &output, .n_params = 1 });
   if (tensor->storage != NULL)
     tensor->buffer.addr = tensor->storage->addr;
   return pto_engine_has_failed (&level->machine.engine)

@@ -5,11 +5,11 @@
  */
 #include "level-private.h"
 
-#include "../core/progress.h"
-#include "../exec/os_thread.h"
-#include "../exec/text.h"
+#include "core/completion.h"
+#include "exec/os-thread.h"
+#include "exec/translate.h"
 #include "arena.h"
-#include "writes.h"
+#include "write-log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,6 +100,8 @@ make_machine (struct pto_level *level, struct pto_report *report)
     .beats = beats,
     .beats_data = level,
     .queue_names = level->queue_names,
+    .other_bytes = param (level, PTO_PARAMETER_ARENA),
+    .other_setting = "arena",
     .kernel_name = callable_name,
     .kernel_name_data = level,
   };
@@ -122,6 +124,7 @@ make_machine (struct pto_level *level, struct pto_report *report)
     level->queue_names[i] = "workers";
   do
     {
+      inner = (struct pto_report){ 0 };
       pto_machine_configure (&config, &level->params);
       if (pto_machine_init (&level->machine, exec, &config, &runtime_ops, &inner) == PTO_OK)
         {
@@ -133,9 +136,8 @@ make_machine (struct pto_level *level, struct pto_report *report)
     }
   while (inner.status == PTO_STATUS_NO_MEMORY && less != 0);
   pto_exec_free (exec);
-  pto_report_set (report, inner.status,
-                  _ ("%s can not be started: %s: set heap (heap-ring-size) to less"),
-                  level->config.path, inner.message);
+  pto_report_set (report, inner.status, _ ("%s can not be started: %s"), level->config.path,
+                  inner.message);
   return false;
 }
 
@@ -226,10 +228,10 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   /* Children are given copies of what the caller holds. */
   level->config.children = NULL;
   level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-  pto_bell_init (&level->family.hub->bell, level->event);
   if (level->event < 0)
-    pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: no event descriptor: %s"),
+    pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: eventfd: %s"),
                     config->path, strerror (errno));
+  pto_bell_init (&level->family.hub->bell, level->event);
   for (uint32_t i = 0; i < config->n_children; i++)
     copies = copies || config->children[i].far;
   if (copies)
@@ -595,6 +597,7 @@ void
 pto_level_check (struct pto_level *level, bool checks)
 {
   pto_pool_check (level->pool, checks);
+  level->machine.engine.fills = checks;
 }
 
 const struct pto_trace *

@@ -11,11 +11,11 @@
  */
 #pragma once
 
-#include "../api/pto_orchestration_api.h"
-#include "../core/params.h"
-#include "../core/plan.h"
-#include "../core/recorder.h"
-#include "../core/runtime.h"
+#include "api/pto_orchestration_api.h"
+#include "core/graph-plan.h"
+#include "core/parameters.h"
+#include "core/record-run.h"
+#include "core/runtime.h"
 #include "process.h"
 #include "service.h"
 
@@ -38,8 +38,9 @@ struct pto_level_config
 };
 
 struct pto_level;
-struct pto_writes; /* writes.h */
-struct pto_watch;  /* core/watch.h */
+struct pto_submit; /* core/submission.h */
+struct pto_writes; /* write-log.h */
+struct pto_watch;  /* core/memory-observer.h */
 
 /* Maps rings, hub, mailboxes, arena. No process, no thread. */
 struct pto_level *pto_level_new (const struct pto_level_config *config, struct pto_report *report);
@@ -66,10 +67,10 @@ struct pto_writes *pto_level_writes (const struct pto_level *level);
 void pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps);
 
 /* As pto_chip_run(). record: how much of it is recorded (enum pto_trace_level); 0: as
- * the parameters say; watch: who looks at its tasks' memory if that is all (watch.h), NULL: nobody.
- * A task that fails does not end the run: the first failure is its result. failure: domain, code
- * and text as the object layer tells it; may be NULL, as stats and cancelled. orchestrate sees
- * level's rt; a result other than 0 fails the run. */
+ * the parameters say; watch: who looks at its tasks' memory if that is all (memory-observer.h),
+ * NULL: nobody. A task that fails does not end the run: the first failure is its result. failure:
+ * domain, code and text as the object layer tells it; may be NULL, as stats and cancelled.
+ * orchestrate sees level's rt; a result other than 0 fails the run. */
 enum pto_status pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch,
                                bool (*cancelled) (void *data), void *cancelled_data,
                                int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
@@ -87,17 +88,16 @@ void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_t
 /* --- inside an orchestration, on its thread --- */
 
 struct pto_level *pto_level_of_runtime (PTO2Runtime *rt);
-/* params: all members' tensors, then all members' scalars; addresses are filled in. after: tasks
- * that it comes after, whatever its tensors are. *id: what it is called. Refuses what no child
- * could see or run; then nothing is submitted and the run goes on. Gives the run's status when that
- * has failed. */
-enum pto_status pto_level_submit (struct pto_level *level, uint32_t callable,
-                                  const struct pto_level_task *task, PTOParam *params,
-                                  uint32_t n_params, const pto_task_id *after, uint32_t n_after,
-                                  pto_task_id *id, struct pto_report *report);
-/* A task that only orders, and makes memory that it outputs; PTO_TASK_NONE: the run has failed. */
-pto_task_id pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
-                             const pto_task_id *after, uint32_t n_after);
+/* submit: its kernel is the callable's number; its parameters are all members' tensors, then all
+ * members' scalars. Queue, members and extra are not read. *id: what it is called. Refuses what no
+ * child could see or run; then nothing is submitted and the run goes on. Gives the run's status
+ * when that has failed. */
+enum pto_status pto_level_submit (struct pto_level *level, const struct pto_submit *submit,
+                                  const struct pto_level_task *task, pto_task_id *id,
+                                  struct pto_report *report);
+/* A task that only orders, and makes memory that it outputs; PTO_TASK_NONE: the run has failed. It
+ * reads parameters and producers of the submit. */
+pto_task_id pto_level_order (struct pto_level *level, const struct pto_submit *submit);
 /* A slab that lives until scope and consumers are gone: gives the tensor, which has a shape and
  * perhaps a record but no address yet, its memory now. */
 enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,
@@ -106,7 +106,8 @@ enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,
  * the run has failed. */
 bool pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph);
 /* Submits the tasks of a graph that some level has captured, with what it is given and the numbers
- * that its callables have here; of a run in which nothing was submitted. Fails the run, before
+ * that its callables have here; of a run in which nothing was submitted. given: n of the program,
+ * and behind them what memory it keeps. Fails the run, before
  * anything is submitted, when arguments are not those that the graph is for, or children are not
  * there or do not see them. false: the run has failed. */
 bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
@@ -189,5 +190,5 @@ void pto_level_begin_lost (struct pto_level *level);
 bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
 /* Has a tensor of the run under way memory, or has no task been submitted yet that outputs it? The
  * thread that submits. */
-bool pto_level_has_memory (const struct pto_level *level, const Tensor *tensor);
+bool pto_level_has_memory (const Tensor *tensor);
 uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

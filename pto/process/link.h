@@ -5,17 +5,17 @@
  * The parent posts a request, and the worker answers it, one at a time. The parent may say that it
  * is not wanted any more; the worker gives signs of life. That is all of it, and nothing here says
  * how it travels: struct pto_link is the near end, and the functions below are all that those who
- * post and wait (child.c, pool.c, solo.c) know. What the functions do is the link's to say, and
- * there is one (mailbox.c): memory that both map. The far end of another one would get as bytes
+ * post and wait (child.c, pool.c, single-child.c) know. What the functions do is the link's to say,
+ * and there is one (mailbox.c): memory that both map. The far end of another one would get as bytes
  * what is written here, and for tensors what their access says is to be copied in before and out
- * after (wire.h).
+ * after (call-format.h).
  *
  * Whoever answers, or is found dead, leaves a bit in the parent's hub. Thread safety: one poster at
  * a time.
  */
 #pragma once
 
-#include "../exec/shared.h"
+#include "exec/shared-wait.h"
 #include "service.h"
 
 /* Bytes of a body that need no other memory. */
@@ -39,9 +39,10 @@ struct pto_letter
   uint64_t task;                        /* TASK that is recorded: its id */
   enum pto_request request;
   uint32_t config_bytes;
-  uint32_t bytes;  /* of the body */
-  uint32_t record; /* TASK: PTO_RECORD of the run that it is of; 0: of none */
-  bool checks;     /* TASK: accesses are checked, whatever its config says */
+  uint32_t bytes;         /* of the body */
+  uint32_t record;        /* TASK: PTO_RECORD of the run that it is of; 0: of none */
+  struct pto_terms terms; /* TASK */
+  bool checks;            /* TASK: accesses are checked, whatever its config says */
 };
 
 /* Where the next request's digest and body are written, while none is under way. */

@@ -4,9 +4,9 @@
  */
 #include "mailbox.h"
 
-#include "../core/status.h"
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "core/status.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -129,6 +129,7 @@ pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_le
   mailbox->bytes = letter->bytes;
   mailbox->far_body = letter->far_body;
   mailbox->task = letter->task;
+  mailbox->terms = letter->terms;
   mailbox->record = letter->record;
   if (letter->config != NULL)
     memcpy (&mailbox->config, letter->config, letter->config_bytes);
@@ -279,29 +280,52 @@ pto_call_mailbox_beat (const struct pto_mailbox *mailbox)
   return pto_load_relaxed (&mailbox->beat);
 }
 
+void
+pto_call_pack_head (struct pto_pack *pack, struct pto_call *call, struct pto_call_counts *counts)
+{
+  const uint8_t *config = (const uint8_t *) call->config;
+
+  PTO_PACK_ARRAY (pack, call->digest, PTO_DIGEST_BYTES);
+  PTO_PACK (pack, call->task);
+  PTO_PACK (pack, counts->config_bytes);
+  PTO_PACK (pack, counts->n_pieces);
+  PTO_PACK (pack, counts->n_tensors);
+  PTO_PACK (pack, counts->n_scalars);
+  PTO_PACK (pack, counts->n_kinds);
+  pto_pack_terms (pack, &call->terms);
+  PTO_PACK_ARRAY (pack, config, counts->config_bytes);
+  call->config = (const struct pto_call_config *) (const void *) config;
+}
+
+void
+pto_call_pack_args (struct pto_pack *pack, struct pto_call *call,
+                    const struct pto_call_counts *counts)
+{
+  struct pto_args_view *args = &call->args;
+
+  PTO_PACK_ARRAY (pack, args->tensors, counts->n_tensors);
+  PTO_PACK_ARRAY (pack, args->scalars, counts->n_scalars);
+  PTO_PACK_ARRAY (pack, call->kinds, counts->n_kinds);
+  pto_pack_align (pack);
+  args->tensor_count = (int32_t) counts->n_tensors;
+  args->scalar_count = (int32_t) counts->n_scalars;
+}
+
 bool
 pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *one)
 {
-  const struct pto_parcel *parcel = (const struct pto_parcel *) (all->body + *at);
-  const uint8_t *blob;
-  uint64_t bytes;
+  struct pto_pack pack = pto_pack_read (all->body + *at, all->bytes - *at);
+  struct pto_call_counts counts = { 0 };
 
-  if (*at + sizeof *parcel > all->bytes || parcel->bytes > all->bytes - *at
-      || pto_parcel_size (parcel->config_bytes, parcel->blob_bytes) != parcel->bytes)
-    return false;
   *one = *all;
   one->request = PTO_REQUEST_TASK;
-  one->task = parcel->task;
-  one->digest = parcel->digest;
-  one->config = (const struct pto_call_config *) (parcel + 1);
-  blob = (const uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7));
-  if (!pto_args_view_init (&one->args, blob, parcel->blob_bytes))
+  pto_call_pack_head (&pack, one, &counts);
+  if (counts.n_pieces != 0 || (counts.n_kinds != 0 && counts.n_kinds != counts.n_scalars)
+      || counts.config_bytes <= offsetof (struct pto_call_config, output_prefix))
     return false;
-  bytes = pto_blob_size (one->args.tensor_count, one->args.scalar_count);
-  one->kinds
-      = parcel->blob_bytes - bytes >= (uint64_t) one->args.scalar_count ? blob + bytes : NULL;
-  *at += parcel->bytes;
-  return true;
+  pto_call_pack_args (&pack, one, &counts);
+  *at += pack.at;
+  return !pack.bad;
 }
 
 void
@@ -400,6 +424,7 @@ serve (struct pto_mailbox *mailbox, struct pto_hub *hub, uint32_t index,
       uint64_t blob;
 
       call.config = &mailbox->config;
+      call.terms = mailbox->terms;
       if (!pto_args_view_init (&call.args, call.body, call.bytes))
         {
           pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,

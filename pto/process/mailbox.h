@@ -51,9 +51,10 @@ struct pto_mailbox
   /* Number of a request that is not wanted any more. W: parent, relaxed; R: child, relaxed: a hint.
    */
   _Atomic uint32_t cancel;
-  uint64_t far_body; /* 0, or where a body that does not fit below lies: in the arena */
-  uint64_t task;     /* TASK that is recorded: its id */
-  uint32_t record;   /* TASK: PTO_RECORD of the run that it is of; 0: of none */
+  uint64_t far_body;      /* 0, or where a body that does not fit below lies: in the arena */
+  uint64_t task;          /* TASK that is recorded: its id */
+  uint32_t record;        /* TASK: PTO_RECORD of the run that it is of; 0: of none */
+  struct pto_terms terms; /* TASK */
 
   /* --- the child's line --- */
   /* W: child, release behind the answer; R: parent, acquire. */

@@ -5,7 +5,7 @@
  */
 #include "pool-private.h"
 
-#include "../exec/pto_atomic.h"
+#include "exec/pto-atomic.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,14 +3,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * pool.c is the conversation with the children, pool-task.c says what a task is to them and what of
- * its failure is told, pool-again.c which of those that are lost are run once more, pool-left.c
- * what of their results stays where it is, pool-traffic.c what travels, pool-control.c asks them
- * for other things. All of it is the carrier's, but for what pool.h says is somebody else's.
+ * its failure is told, pool-task-rerun.c which of those that are lost are run once more,
+ * pool-remote-results.c what of their results stays where it is, pool-traffic.c what travels,
+ * pool-control.c asks them for other things. All of it is the carrier's, but for what pool.h says
+ * is somebody else's.
  */
 #pragma once
 
-#include "left.h"
 #include "pool.h"
+#include "remote-results.h"
 
 #define PTO_POOL_WORDS (PTO_CHILDREN_MAX / 64)
 
@@ -95,7 +96,7 @@ struct pto_pool
   bool closing;
   struct pto_trace_buffer *dispatches; /* of a run that is recorded; NULL: it is not */
   struct pto_trace_buffer *runs;       /* of each child */
-  bool checks;                         /* what children do is checked (wire.h) */
+  bool checks;                         /* what children do is checked (call-format.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct pto_first_failure first;
   struct pto_held_failure *held;
@@ -176,10 +177,8 @@ void pto_pool_ring (struct pto_pool *pool);
 
 /* --- pool-task.c --- */
 
-/* Writes digest and body of the station's task into its link, and what goes with it. */
-void pto_pool_write_task (struct pto_pool *pool, struct pto_station *station,
-                          struct pto_letter *letter);
-/* The same, and up to max others that are ready and find room. */
+/* Writes digest and body of the station's task into its link, and what goes with it; then the same
+ * of up to max others that are ready and find room. */
 void pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32_t max,
                            struct pto_letter *letter);
 /* A recorded task: it is posted now. */
@@ -215,7 +214,7 @@ void pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station
 /* And all that it was asked: what it has moved besides. Nothing if nothing is recorded. */
 void pto_pool_record_rest (struct pto_pool *pool, struct pto_station *station);
 
-/* --- pool-again.c --- */
+/* --- pool-task-rerun.c --- */
 
 /* The child is dead, and with it its member of that task. true: the task is run once more when all
  * of its members have ended, and has not failed. Before the child is buried. */
@@ -230,7 +229,7 @@ void pto_pool_settle_failure (struct pto_pool *pool, const struct pto_slot *slot
 /* And now they have: what they have written is not to be seen by who runs it next. */
 void pto_pool_clean (const struct pto_slot *slot);
 
-/* --- pool-left.c --- */
+/* --- pool-remote-results.c --- */
 
 /* enum pto_wire_access of that tensor, as that child is told. */
 uint8_t pto_pool_access (struct pto_pool *pool, const struct pto_child *child,

@@ -5,9 +5,11 @@
  */
 #include "pool-private.h"
 
-#include "../core/observe.h"
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "core/graph-launch.h"
+#include "core/record-submit.h"
+#include "core/region.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -113,76 +115,89 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
 
 /* --- to a child --- */
 
-/* Writes a blob, and what its scalars were; gives how much that is. */
-static uint32_t
-encode (struct pto_pool *pool, const struct pto_child *child, uint8_t *body,
-        const struct pto_slot *slot, const struct pto_member *member)
+/* Tensors as that child is told of them, scalars, and what those were. */
+static void
+pack_args (struct pto_pool *pool, const struct pto_child *child, struct pto_pack *pack,
+           const struct pto_slot *slot, const struct pto_member *member)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
-  const struct pto_payload *payload = slot->payload;
-  uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
-  const int64_t *tensors = payload->args + member->first_tensor;
-  struct pto_continuous_tensor *to;
-  uint64_t *scalars;
+  const int64_t *tensors = slot->payload->args + member->first_tensor;
+  const int64_t *scalars = slot->payload->args + task->n_tensors + member->first_scalar;
 
-  pto_blob_begin (body, member->n_tensors, member->n_scalars, &to, &scalars);
-  for (uint32_t i = 0; i < member->n_tensors; i++, to++)
+  for (uint32_t i = 0; i < member->n_tensors; i++)
     {
       /* Of a graph that is launched it may be described where others have it, too. */
       const TensorData *given = (const TensorData *) (uintptr_t) tensors[i];
+      struct pto_continuous_tensor to
+          = { .data
+              = given->buffer.addr + given->start_offset * (uint64_t) pto_dtype_size (given->dtype),
+              .ndims = given->ndims,
+              .dtype = (uint32_t) given->dtype,
+              .access = pto_pool_access (pool, child, slot, member->first_tensor + i) };
 
-      to->data
-          = given->buffer.addr + given->start_offset * (uint64_t) pto_dtype_size (given->dtype);
-      for (uint32_t d = 0; d < PTO2_TENSOR_MAX_DIMS; d++)
-        to->shapes[d] = d < given->ndims ? (uint32_t) given->shapes[d] : 0;
-      to->ndims = given->ndims;
-      to->dtype = (uint32_t) given->dtype;
-      to->access = pto_pool_access (pool, child, slot, member->first_tensor + i);
+      for (uint32_t d = 0; d < given->ndims; d++)
+        to.shapes[d] = (uint32_t) given->shapes[d];
+      PTO_PACK (pack, to);
     }
-  if (member->n_scalars > 0)
-    memcpy (scalars, payload->args + task->n_tensors + member->first_scalar,
-            member->n_scalars * sizeof (uint64_t));
-  if (task->kinds == NULL)
-    return bytes;
-  memcpy (body + bytes, pto_level_task_kinds (task) + member->first_scalar, member->n_scalars);
-  return bytes + member->n_scalars;
+  pto_pack_value (pack, (void *) scalars, member->n_scalars * sizeof *scalars);
+  if (task->kinds != NULL)
+    pto_pack_value (pack, (void *) (pto_level_task_kinds (task) + member->first_scalar),
+                    member->n_scalars);
+  pto_pack_align (pack);
 }
 
-void
-pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct pto_letter *letter)
+/* Head of a task with one member, for a message of several. */
+static void
+pack_head (struct pto_pack *pack, const struct pto_slot *slot, struct pto_call_counts *counts)
+{
+  const struct pto_level_task *task = pto_pool_task (slot);
+  const struct pto_member *member = pto_level_task_members (task);
+  struct pto_call call = {
+    .task = slot->id, .digest = task->digest, .terms = slot->payload->terms, .config = &task->config
+  };
+
+  *counts = (struct pto_call_counts){ .config_bytes = task->config_bytes,
+                                      .n_tensors = member->n_tensors,
+                                      .n_scalars = member->n_scalars,
+                                      .n_kinds = task->kinds != NULL ? member->n_scalars : 0 };
+  pto_call_pack_head (pack, &call, counts);
+}
+
+static void
+pool_write_task (struct pto_pool *pool, struct pto_station *station, struct pto_letter *letter)
 {
   const struct pto_slot *slot = station->endpoint.running;
   const struct pto_level_task *task = pto_pool_task (slot);
   struct pto_link *link = &station->child->link;
+  const struct pto_member *member = &pto_level_task_members (task)[station->endpoint.member];
+  struct pto_pack pack = pto_pack_write (pto_link_body (link), PTO_LINK_BODY);
+  struct pto_blob blob = { member->n_tensors, member->n_scalars };
 
   letter->far_body = 0;
   letter->config = &task->config;
   letter->task = slot->id;
+  letter->terms = slot->payload->terms;
   letter->request = PTO_REQUEST_TASK;
   letter->config_bytes = task->config_bytes;
   memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
-  letter->bytes = encode (pool, station->child, pto_link_body (link), slot,
-                          &pto_level_task_members (task)[station->endpoint.member]);
+  PTO_PACK (&pack, blob);
+  pack_args (pool, station->child, &pack, slot, member);
+  letter->bytes = (uint32_t) (pto_blob_size (member->n_tensors, member->n_scalars)
+                              + (task->kinds != NULL ? member->n_scalars : 0));
   letter->record = pool->record;
   letter->checks = pool->checks;
 }
 
-/* A task alone, which is its only member. */
-static uint32_t
-blob_bytes (const struct pto_level_task *task)
-{
-  const struct pto_member *member = pto_level_task_members (task);
-
-  return (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars)
-         + (task->kinds != NULL ? member->n_scalars : 0);
-}
-
+/* What a task takes in a message of several. */
 static uint64_t
-parcel_bytes (const struct pto_slot *slot)
+packed_bytes (const struct pto_slot *slot)
 {
-  const struct pto_level_task *task = pto_pool_task (slot);
+  struct pto_pack pack = pto_pack_count ();
+  struct pto_call_counts counts;
 
-  return pto_parcel_size (task->config_bytes, blob_bytes (task));
+  pack_head (&pack, slot, &counts);
+  pto_call_pack_args (&pack, &(struct pto_call){ .task = slot->id }, &counts);
+  return pack.at;
 }
 
 /* Where another one would be written. */
@@ -200,31 +215,25 @@ finds_room (void *data, const struct pto_slot *slot)
   const struct place *place = data;
   uint32_t lost;
 
-  return pto_pool_task (slot)->n_lost == 0 && parcel_bytes (slot) <= PTO_LINK_BODY - place->bytes
+  return pto_pool_task (slot)->n_lost == 0 && packed_bytes (slot) <= PTO_LINK_BODY - place->bytes
          && pto_pool_need (place->pool, place->station, slot, NULL, &lost) == PTO_LEFT_HERE;
 }
 
 /* Gives how much that is. */
 static uint32_t
-write_parcel (struct pto_pool *pool, const struct pto_child *child, uint8_t *to,
+write_packed (struct pto_pool *pool, const struct pto_child *child, uint8_t *to,
               const struct pto_slot *slot)
 {
-  const struct pto_level_task *task = pto_pool_task (slot);
-  struct pto_parcel *parcel = (struct pto_parcel *) to;
-  struct pto_call_config *config = (struct pto_call_config *) (parcel + 1);
+  struct pto_pack pack = pto_pack_write (to, packed_bytes (slot));
+  struct pto_call_counts counts;
 
-  parcel->task = slot->id;
-  parcel->config_bytes = task->config_bytes;
-  parcel->blob_bytes = blob_bytes (task);
-  parcel->bytes = (uint32_t) pto_parcel_size (parcel->config_bytes, parcel->blob_bytes);
-  parcel->reserved = 0;
-  memcpy (parcel->digest, task->digest, PTO_DIGEST_BYTES);
-  memcpy (config, &task->config, task->config_bytes);
+  pack_head (&pack, slot, &counts);
   if (pool->checks)
-    pto_wire_config_set_check (config, true);
-  encode (pool, child, (uint8_t *) (parcel + 1) + ((parcel->config_bytes + 7) & ~UINT32_C (7)),
-          slot, pto_level_task_members (task));
-  return parcel->bytes;
+    pto_wire_config_set_check (
+        (struct pto_call_config *) (void *) (to + pack.at - counts.config_bytes), true);
+  pto_pack_align (&pack);
+  pack_args (pool, child, &pack, slot, pto_level_task_members (pto_pool_task (slot)));
+  return (uint32_t) pack.at;
 }
 
 /* Whoever watches is told once, however often it is given back or run again. Of those that stand in
@@ -250,8 +259,8 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
   struct place place = { pool, station, PTO_LINK_BODY };
   struct pto_slot *slot;
 
-  if (parcel_bytes (first) <= PTO_LINK_BODY)
-    place.bytes = (uint32_t) parcel_bytes (first);
+  if (max > 0 && packed_bytes (first) <= PTO_LINK_BODY)
+    place.bytes = (uint32_t) packed_bytes (first);
   while (station->n_others < max
          && (slot = pto_scheduler_take_more (endpoint, station->n_others + 1, finds_room, &place))
                 != NULL)
@@ -259,14 +268,14 @@ pto_pool_write_tasks (struct pto_pool *pool, struct pto_station *station, uint32
       station->others[station->n_others++] = slot;
       if (pool->record != 0)
         tell_begin (pool, slot);
-      place.bytes += write_parcel (pool, station->child, body + place.bytes, slot);
+      place.bytes += write_packed (pool, station->child, body + place.bytes, slot);
     }
   if (station->n_others == 0)
     {
-      pto_pool_write_task (pool, station, letter);
+      pool_write_task (pool, station, letter);
       return;
     }
-  write_parcel (pool, station->child, body, first);
+  write_packed (pool, station->child, body, first);
   *letter = (struct pto_letter){ .request = PTO_REQUEST_TASKS,
                                  .bytes = place.bytes,
                                  .record = pool->record };
@@ -278,12 +287,12 @@ struct pto_extent
 pto_pool_extent (const struct pto_slot *slot, uint32_t tensor)
 {
   const TensorData *given = (const TensorData *) (uintptr_t) slot->payload->args[tensor];
-  uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
-  uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+  uint64_t begin
+      = given->buffer.addr + given->start_offset * (uint64_t) pto_dtype_size (given->dtype);
 
-  for (uint32_t d = 0; d < given->ndims; d++)
-    bytes *= given->shapes[d];
-  return (struct pto_extent){ begin, begin + bytes };
+  return (struct pto_extent){
+    begin, begin + pto_extent (given->ndims, given->dtype, given->shapes, given->strides)
+  };
 }
 
 void
@@ -405,8 +414,9 @@ copy_text (char *to, size_t size, const char *from)
 }
 
 static void
-describe_failure (struct pto_first_failure *what, const struct pto_slot *slot,
-                  enum pto_failure_kind kind, const struct pto_child *child, const char *lost_text)
+describe_failure (const struct pto_pool *pool, struct pto_first_failure *what,
+                  const struct pto_slot *slot, enum pto_failure_kind kind,
+                  const struct pto_child *child, const char *lost_text)
 {
   const struct pto_level_task *task = pto_pool_task (slot);
 
@@ -415,10 +425,7 @@ describe_failure (struct pto_first_failure *what, const struct pto_slot *slot,
   what->n_lost = task->n_lost;
   copy_text (what->path, sizeof what->path, child->path);
   copy_text (what->name, sizeof what->name, task->name);
-  what->place[0] = '\0';
-  if (task->file != NULL)
-    snprintf (what->place, sizeof what->place, _ (", submitted at %s:%" PRIu32), task->file,
-              task->line);
+  pto_engine_describe_submit (pool->engine, slot->payload, what->place, sizeof what->place);
   if (kind == PTO_FAILURE_ANSWERED)
     {
       what->status = (enum pto_status) pto_link_answer (&child->link, &what->failure);
@@ -462,7 +469,8 @@ pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_fa
     return;
   held = kind == PTO_FAILURE_ANSWERED ? pto_pool_hold_failure (pool, slot) : NULL;
   if (held != NULL)
-    describe_failure (held, slot, kind, child, NULL);
+    describe_failure (pool, held, slot, kind, child, NULL);
   else if (pool->first.roots++ == 0)
-    describe_failure (&pool->first, slot, kind, child, pool->stations[child->index].lost_text);
+    describe_failure (pool, &pool->first, slot, kind, child,
+                      pool->stations[child->index].lost_text);
 }

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Each of them counts all that it moves (writes.h). A run has what was counted between its begin
+ * Each of them counts all that it moves (write-log.h). A run has what was counted between its begin
  * and its end, and its record has just that, however it is divided: whatever a child says of one
  * task is believed as far as it has counted more than was recorded before, and what is left of that
  * when a request is over is recorded of the request.
@@ -13,7 +13,7 @@
  */
 #include "pool-private.h"
 
-#include "../exec/pto_atomic.h"
+#include "exec/pto-atomic.h"
 
 static struct pto_moved
 count (const struct pto_pool *pool, const struct pto_child *child)

@@ -5,9 +5,9 @@
  */
 #include "pool-private.h"
 
-#include "../core/progress.h"
-#include "../exec/pto_atomic.h"
-#include "../exec/text.h"
+#include "core/completion.h"
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The endpoints of a level: each child is a place (core/place.h), which is away while the child can
- * not be given a task, and gone when it is. Which task goes where is the scheduler's to say: a pool
- * does not know what waits. It knows links and who is dead; it does not know rings, dependencies or
- * forks.
+ * The endpoints of a level: each child is a place (core/core-placement.h), which is away while the
+ * child can not be given a task, and gone when it is. Which task goes where is the scheduler's to
+ * say: a pool does not know what waits. It knows links and who is dead; it does not know rings,
+ * dependencies or forks.
  *
  * The pump, one actor in the scheduler's domain, looks at the hub's bits, collects answers, asks
  * children what they have to be asked besides tasks, and signals what has ended. Scheduler and pump
@@ -14,9 +14,9 @@
  */
 #pragma once
 
-#include "../core/scheduler.h"
+#include "core/scheduler.h"
 #include "child.h"
-#include "writes.h"
+#include "write-log.h"
 
 /* A request to several children. Counted: who asked may leave before it is done.
  *

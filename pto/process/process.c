@@ -16,11 +16,12 @@
  */
 #include "process.h"
 
-#include "../exec/fiber.h"
-#include "../exec/guard-private.h"
-#include "../exec/quiet.h"
-#include "../exec/text.h"
-#include "wire.h"
+#include "exec/fiber.h"
+#include "exec/guarded-call.h"
+#include "exec/libc-hooks.h"
+#include "exec/quiet-write.h"
+#include "exec/translate.h"
+#include "call-format.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -84,6 +85,11 @@ static uint32_t n_held;
 static uint32_t max_held;
 /* What this process hangs on, a child; -1: none. W: the forked thread, when it is the only one. */
 static int own_line = -1;
+/* The signals of the terminal that a child leaves to the root, and what they did before. W: the
+ * forked thread, when it is the only one. */
+static const int left_to_root[] = { SIGINT, SIGQUIT };
+#define LEFT_TO_ROOT (sizeof left_to_root / sizeof *left_to_root)
+static struct sigaction before_child[LEFT_TO_ROOT];
 /* Why something that children wrote is left out, an errno; 0: nothing was; TOLD: whoever asked
  * knows. It says nothing of other memory: relaxed. W: who passes on, who asks, the forked thread.
  */
@@ -102,6 +108,30 @@ after_fork_in_parent (void)
   pthread_mutex_unlock (&held_lock);
 }
 
+static void
+do_nothing (int signo)
+{
+  (void) signo;
+}
+
+static bool
+is_ignored (const struct sigaction *action)
+{
+  return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_IGN;
+}
+
+/* A child that a function forks is not ours: it hears the terminal as without the library. */
+static void
+hear_terminal (void)
+{
+  struct sigaction now;
+
+  for (size_t i = 0; i < LEFT_TO_ROOT; i++)
+    if (sigaction (left_to_root[i], NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0
+        && now.sa_handler == do_nothing)
+      sigaction (left_to_root[i], &before_child[i], NULL);
+}
+
 /* Runs in the child of every fork of this process, ours or not. Of the other locks of the library
  * none is held across a fork of ours; their order is worker > registry > gate, the token of a
  * level's executor innermost. Relaxed: there is one thread. */
@@ -114,6 +144,7 @@ after_fork_in_child (void)
   if (own_line >= 0)
     close (own_line);
   own_line = -1;
+  hear_terminal ();
   pthread_mutex_unlock (&held_lock);
   atomic_fetch_add_explicit (&generation, 1, memory_order_relaxed);
   atomic_store_explicit (&parent_pid, 0, memory_order_relaxed);
@@ -142,9 +173,6 @@ set_environment (void)
 
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     setenv (names[i], "1", 0);
-#ifdef __APPLE__
-  setenv ("KMP_DUPLICATE_LIB_OK", "TRUE", 0);
-#endif
 }
 
 void
@@ -260,34 +288,21 @@ set_handler (int signo, void (*handler) (int))
 }
 
 static void
-do_nothing (int signo)
-{
-  (void) signo;
-}
-
-static bool
-is_ignored (int signo)
-{
-  struct sigaction action;
-
-  return sigaction (signo, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0
-         && action.sa_handler == SIG_IGN;
-}
-
-static void
 set_signals (void)
 {
+  struct sigaction pipe;
+
   pto_guard_after_fork ();
+  pto_foreign_after_fork ();
   /* The terminal sends these to all of the group: they are the root's to handle, which cancels its
    * run. SIGTSTP is not: the group stops and goes on as one. A handler that does nothing, since
    * programs that functions start inherit what is ignored, and are to hear it. */
-  if (!is_ignored (SIGINT))
-    set_handler (SIGINT, do_nothing);
-  if (!is_ignored (SIGQUIT))
-    set_handler (SIGQUIT, do_nothing);
+  for (size_t i = 0; i < LEFT_TO_ROOT; i++)
+    if (sigaction (left_to_root[i], NULL, &before_child[i]) == 0 && !is_ignored (&before_child[i]))
+      set_handler (left_to_root[i], do_nothing);
   set_handler (SIGCHLD, SIG_DFL);
   /* Where it is ignored (Python), functions are written for the error instead. */
-  if (!is_ignored (SIGPIPE))
+  if (sigaction (SIGPIPE, NULL, &pipe) != 0 || !is_ignored (&pipe))
     set_handler (SIGPIPE, SIG_DFL);
 }
 
@@ -310,21 +325,34 @@ set_name (const char *path)
   prctl (PR_SET_NAME, (unsigned long) name, 0ul, 0ul, 0ul);
 }
 
+/* These are its last words, which the parent tells. */
+static _Noreturn void
+leave_for (const char *call)
+{
+  dprintf (STDERR_FILENO, "%s: %s\n", call, strerror (errno));
+  _exit (PTO_EXIT_ORPHAN);
+}
+
 /* Waits until the parent is ready, and ends with it from then on. */
 static void
 take_line (int go, int line)
 {
   struct pollfd end = { .fd = line };
+  const char *call = "read";
   ssize_t n;
   char ready;
 
   do
     n = read (go, &ready, 1);
   while (n < 0 && errno == EINTR);
-  close (go);
+  if (n == 0)
+    _exit (PTO_EXIT_ORPHAN);
+  if (n == 1)
+    call = "fcntl";
   if (n != 1 || fcntl (line, F_SETOWN, getpid ()) != 0 || fcntl (line, F_SETSIG, SIGKILL) != 0
       || fcntl (line, F_SETFL, O_ASYNC) != 0)
-    _exit (PTO_EXIT_ORPHAN);
+    leave_for (call);
+  close (go);
   /* It may have ended before the line above. */
   if (poll (&end, 1, 0) > 0)
     _exit (PTO_EXIT_ORPHAN);
@@ -351,7 +379,11 @@ child_main (const struct pto_process *process, const struct pto_process_config *
 
   if (!config->inherit_stderr)
     {
-      dup2 (words, STDERR_FILENO);
+      if (dup2 (words, STDERR_FILENO) < 0)
+        {
+          dprintf (words, "dup2: %s\n", strerror (errno));
+          _exit (PTO_EXIT_ORPHAN);
+        }
       close (words);
     }
   set_name (process->path);
@@ -525,13 +557,14 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   process->generation = pto_process_generation ();
   process->labels = config->labels;
   if (!make_openings (&openings, config->inherit_stderr))
-    return fail (process, &openings, _ ("no pipe"), errno, report);
+    return fail (process, &openings, "pipe2", errno, report);
 
   /* Or the child would print them once more. The program finds an error in its stream. */
   pto_quiet_begin (&quiet);
   fflush (stdout);
   fflush (stderr);
   pto_quiet_end (&quiet);
+  pto_foreign_before_fork ();
   /* No handler of the parent runs in the child before the child has chosen which may. */
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &mask);

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "../core/status.h"
+#include "core/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,10 +2,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A worker that is a rank of a job has a process of MPI beside it (pto/mpi/rank.c), which maps the
- * worker's memory and combines tensors where they are. It connects to the worker by a name without
- * a file, of a sequenced socket, so each structure is one message. Both are of one machine and one
- * version; nothing is answered by nobody: who hangs up ends what is under way.
+ * A worker that is a rank of a job has a process of MPI beside it
+ * (pto/programs/pto-mpi-rank/pto-mpi-rank.c), which maps the worker's memory and combines tensors
+ * where they are. It connects to the worker by a name without a file, of a sequenced socket, so
+ * each structure is one message. Both are of one machine and one version; nothing is answered by
+ * nobody: who hangs up ends what is under way.
  *
  *   process: hello
  *   worker:  memory, with the descriptor of a file that is all of it
@@ -43,7 +44,7 @@ struct pto_rank_request
 {
   uint32_t what;
   uint32_t dtype;     /* DataType */
-  uint32_t operation; /* ALLREDUCE: enum pto_operator (sim/combine.h) */
+  uint32_t operation; /* ALLREDUCE: enum pto_operator (sim/reduction-operators.h) */
   uint32_t root;      /* BROADCAST: a rank */
   uint64_t from;      /* ALLTOALL: what is read */
   uint64_t to;        /* what is written; of the others it is read, too */

@@ -3,18 +3,19 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The common words of parent and child, plain data: for mailbox.h below and the object layer above
- * (which can not include pto_exec.h: the public enumeration of back ends has its names).
+ * (which can not include pto-exec.h: the public enumeration of back ends has its names).
  */
 #pragma once
 
-#include "../core/status.h"
-#include "wire.h"
+#include "core/status.h"
+#include "core/submission.h"
+#include "call-format.h"
 
 enum pto_request
 {
   PTO_REQUEST_START = 1, /* answered when the child can run tasks */
   PTO_REQUEST_TASK,      /* config, digest, blob */
-  PTO_REQUEST_TASKS,     /* body: parcels of several, which do not depend on each other */
+  PTO_REQUEST_TASKS,     /* body: several, packed, which do not depend on each other */
   /* digest; body: descriptor and sources, bytes of the object layer. Who says yes can run it, and
    * does not before COMMIT. */
   PTO_REQUEST_REGISTER,
@@ -25,10 +26,10 @@ enum pto_request
   /* body, bytes of the object layer: memory of a worker that does not share ours is wanted, or to
    * be copied, or not needed any more */
   PTO_REQUEST_MEMORY,
-  /* body, ranges of addresses (left.h): of a worker that does not share our memory, what it has
-   * left there */
+  /* body, ranges of addresses (remote-results.h): of a worker that does not share our memory, what
+   * it has left there */
   PTO_REQUEST_FETCH,
-  /* of a chip in a process of its own (pto-machine-isolated.c) */
+  /* of a chip in a process of its own (machine/machine-isolated.c) */
   PTO_REQUEST_UP,        /* make the chip, as its parameters say by now */
   PTO_REQUEST_RUN,       /* digest of a registration, or zeros: a launch, or what the stream says */
   PTO_REQUEST_GRAPH,     /* body: its number, and it: to be kept */
@@ -70,6 +71,7 @@ struct pto_call
   struct pto_args_view args;            /* TASK; zero-copy */
   const uint8_t *kinds;                 /* TASK; of each scalar, the object layer's; or NULL */
   uint64_t task;                        /* of TASKS, recorded: its id */
+  struct pto_terms terms;               /* TASK */
   const uint8_t *body;                  /* REGISTER */
   uint64_t bytes;
   /* For the functions below. */
@@ -78,8 +80,24 @@ struct pto_call
   uint32_t index; /* of the child */
 };
 
+/* A task in a message of several, packed: a head, its configuration, then, from another machine,
+ * pieces of memory, and then its arguments. */
+struct pto_call_counts
+{
+  uint32_t config_bytes; /* cut, as pto_wire_config_bytes() says */
+  uint32_t n_pieces;     /* then a tensor's data is where in a piece it begins, and access which */
+  uint32_t n_tensors;
+  uint32_t n_scalars;
+  uint32_t n_kinds; /* n_scalars, or 0 */
+};
+/* All that goes before pieces, and what follows them. */
+void pto_call_pack_head (struct pto_pack *pack, struct pto_call *call,
+                         struct pto_call_counts *counts);
+void pto_call_pack_args (struct pto_pack *pack, struct pto_call *call,
+                         const struct pto_call_counts *counts);
+
 /* TASKS: one after the other, as a call of its own; *at is 0 at first. false: there is none, or
- * what follows is no parcel. On the serving thread. */
+ * what follows is none. On the serving thread. */
 bool pto_call_next_task (const struct pto_call *all, uint64_t *at, struct pto_call *one);
 /* Also before that: those behind the first n will not begin here, and what is said of them does not
  * count. Once for each request; any thread of a process child. */
@@ -140,10 +158,10 @@ struct pto_child_config
   uint32_t level;       /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
   uint32_t id_plus_1;   /* NEXT: what it is called, if not by its number among its kind; or 0 */
   bool thread;          /* a thread of this process instead of a process */
-  bool far;             /* what it runs shares no memory with us: it keeps copies (writes.h) */
+  bool far;             /* what it runs shares no memory with us: it keeps copies (write-log.h) */
   const char *address;  /* then: where it is, for messages; it stays */
-  uint64_t leave_bytes; /* then: what it writes is left there from that size on (pool-left.c); 0:
-                           nothing is */
+  uint64_t leave_bytes; /* then: what it writes is left there from that size on
+                           (pool-remote-results.c); 0: nothing is */
   /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
    * as well. In a process child all of it is the copy that the fork made. */
   struct pto_server server;
@@ -176,8 +194,6 @@ struct pto_level_task
   uint32_t n_ended;      /* ... and so many members have ended since */
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
-  /* Where it was submitted, "x.c:12" in two; NULL: that is not known. It stays. */
-  const char *file;
   const struct pto_member *members; /* in: the caller's; in storage: behind config, and behind them
                                      * a byte of enum pto_wire_access for each tensor */
   /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
@@ -190,8 +206,6 @@ struct pto_level_task
   uint32_t n_tensors; /* all members'; filled in with the storage */
   uint32_t kind;      /* enum pto_child_kind */
   uint32_t serves;    /* NEXT: the level a child must have; SUB: 0 */
-  uint32_t priority;  /* as that of struct pto_submit */
-  uint32_t line;
   uint32_t config_bytes;
   struct pto_call_config config; /* last: cut behind output_prefix's text */
 };

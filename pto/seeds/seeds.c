@@ -362,6 +362,10 @@ run (PtoWorker *worker, gboolean graph_first, PtoCallableHandle *handle,
     return FALSE;
   if (!graph_first)
     return pto_worker_run_callable (worker, handle, given, choices, NULL, error);
+  /* The graph is the host's, so one thread is enough: it schedules, beside the one that launches.
+   */
+  if (pto_call_config_get_aicpu_thread_num (choices) == 1)
+    pto_call_config_set_aicpu_thread_num (choices, 2);
   graph = pto_worker_capture_callable (worker, handle, given, choices, NULL, error);
   return graph != NULL && pto_worker_run_graph (worker, graph, given, choices, NULL, error);
 }

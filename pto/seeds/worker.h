@@ -163,12 +163,21 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made,
                            + " dimensions, not " + std::to_string (plain.ndims));
       if (plain.dtype > PTO_DTYPE_INT4)
         throw WorkerError (where + "there is no element type " + std::to_string (plain.dtype));
-      if (plain.data == 0)
-        throw WorkerError (
-            where + "a tensor without memory: Orchestrator::alloc() gives one that has some");
+      auto direction = static_cast<PtoDirection> (args.tag (i));
+      bool is_new = plain.data == 0 && made != nullptr && direction == PTO_DIRECTION_OUTPUT;
+      if (plain.data == 0 && !is_new)
+        throw WorkerError (where
+                           + "a tensor without memory: Orchestrator::alloc() gives one that has "
+                             "some, and a submit gives some to an OUTPUT");
       for (uint32_t k = 0; k < plain.ndims; k++)
         shape[k] = plain.shapes[k];
-      auto direction = static_cast<PtoDirection> (args.tag (i));
+      if (is_new)
+        {
+          TensorValue tensor (
+              pto_tensor_new (static_cast<PtoDtype> (plain.dtype), plain.ndims, shape));
+          pto_task_args_add_tensor (written.get (), tensor.get (), direction);
+          continue;
+        }
       auto found = made != nullptr ? made->find (plain.data)
                                    : std::map<uint64_t, TensorValue>::const_iterator ();
       if (made != nullptr && found != made->end ())
@@ -253,6 +262,13 @@ class Orchestrator
   PtoOrchestrator *orchestrator_;
   std::map<uint64_t, pto_seeds::TensorValue> made_; /* by their addresses */
 
+  /* The program's line, not that of this file. */
+  PtoOrchestrator *
+  at (const char *file, int line) const
+  {
+    return pto_orchestrator_at (orchestrator_, file, static_cast<guint> (line));
+  }
+
   template <typename Args>
   std::vector<pto_seeds::Arguments>
   list (const std::vector<Args> &args_list, std::vector<PtoTaskArgs *> &plain) const
@@ -270,15 +286,17 @@ class Orchestrator
   template <typename Args>
   void
   submit_group (const CallableHandle &handle, const std::vector<Args> &args_list,
-                const CallConfig &config, const std::vector<int> &workers)
+                const CallConfig &config, const std::vector<int> &workers, const char *file,
+                int line)
   {
     GError *error = nullptr;
     std::vector<PtoTaskArgs *> plain;
     auto written = list (args_list, plain);
 
-    if (!pto_orchestrator_submit_next_level_group (orchestrator_, handle.get (), plain.data (),
-                                                   plain.size (), pto_seeds::write (config).get (),
-                                                   workers.data (), workers.size (), &error))
+    if (!(pto_orchestrator_submit_next_level_group) (at (file, line), handle.get (), plain.data (),
+                                                     plain.size (),
+                                                     pto_seeds::write (config).get (),
+                                                     workers.data (), workers.size (), &error))
       pto_seeds::refuse (error);
   }
 
@@ -295,63 +313,69 @@ public:
   template <typename Args = TaskArgs>
   void
   submit_next_level (const CallableHandle &handle, const Args &args,
-                     const CallConfig &config = CallConfig{}, int worker = -1)
+                     const CallConfig &config = CallConfig{}, int worker = -1,
+                     const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     GError *error = nullptr;
 
-    if (!pto_orchestrator_submit_next_level (orchestrator_, handle.get (),
-                                             pto_seeds::write (args, &made_).get (),
-                                             pto_seeds::write (config).get (), worker, &error))
+    if (!(pto_orchestrator_submit_next_level) (at (file, line), handle.get (),
+                                               pto_seeds::write (args, &made_).get (),
+                                               pto_seeds::write (config).get (), worker, &error))
       pto_seeds::refuse (error);
   }
 
   void
   submit_next_level_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list,
                            const CallConfig &config = CallConfig{},
-                           const std::vector<int> &workers = {})
+                           const std::vector<int> &workers = {},
+                           const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    submit_group (handle, args_list, config, workers);
+    submit_group (handle, args_list, config, workers, file, line);
   }
 
   void
   submit_next_level_group (const CallableHandle &handle,
                            const std::vector<RemoteTaskArgs> &args_list,
                            const CallConfig &config = CallConfig{},
-                           const std::vector<int> &workers = {})
+                           const std::vector<int> &workers = {},
+                           const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    submit_group (handle, args_list, config, workers);
+    submit_group (handle, args_list, config, workers, file, line);
   }
 
   void
-  submit_sub (const CallableHandle &handle, const TaskArgs &args = TaskArgs ())
+  submit_sub (const CallableHandle &handle, const TaskArgs &args = TaskArgs (),
+              const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     GError *error = nullptr;
 
-    if (!pto_orchestrator_submit_sub (orchestrator_, handle.get (),
-                                      pto_seeds::write (args, &made_).get (), -1, &error))
+    if (!(pto_orchestrator_submit_sub) (at (file, line), handle.get (),
+                                        pto_seeds::write (args, &made_).get (), -1, &error))
       pto_seeds::refuse (error);
   }
 
   void
-  submit_sub_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list)
+  submit_sub_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list,
+                    const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     GError *error = nullptr;
     std::vector<PtoTaskArgs *> plain;
     auto written = list (args_list, plain);
 
-    if (!pto_orchestrator_submit_sub_group (orchestrator_, handle.get (), plain.data (),
-                                            plain.size (), nullptr, 0, &error))
+    if (!(pto_orchestrator_submit_sub_group) (at (file, line), handle.get (), plain.data (),
+                                              plain.size (), nullptr, 0, &error))
       pto_seeds::refuse (error);
   }
 
   /* Memory of the runtime's, until the scope has ended and its last user is done. */
   ContinuousTensor
-  alloc (const std::vector<uint32_t> &shape, DataType dtype = DataType::FLOAT32)
+  alloc (const std::vector<uint32_t> &shape, DataType dtype = DataType::FLOAT32,
+         const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     std::vector<guint64> extents (shape.begin (), shape.end ());
     GError *error = nullptr;
-    PtoTensor *made = pto_orchestrator_alloc (orchestrator_, static_cast<PtoDtype> (dtype),
-                                              extents.size (), extents.data (), &error);
+    PtoTensor *made = (pto_orchestrator_alloc) (at (file, line), static_cast<PtoDtype> (dtype),
+                                                extents.size (), extents.data (), &error);
 
     if (made == nullptr)
       pto_seeds::refuse (error);
@@ -393,11 +417,13 @@ public:
   }
 
   void
-  scope_begin ()
+  scope_begin (const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     GError *error = nullptr;
 
-    if (!pto_orchestrator_begin_scope (orchestrator_, &error))
+    if (!(pto_orchestrator_begin_scope) (pto_orchestrator_scope_at (orchestrator_, file,
+                                                                    static_cast<guint> (line)),
+                                         &error))
       pto_seeds::refuse (error);
   }
 
@@ -634,7 +660,8 @@ public:
     return RemoteBufferHandle (worker, made);
   }
 
-  /* Gives it back, when the tasks that use it are done. */
+  /* Gives it back, when the tasks that use it are done, and no graph that was captured with it is
+   * left. */
   void
   remote_free (RemoteBufferHandle handle)
   {

@@ -4,7 +4,7 @@
  */
 #include "bench-pto.h"
 
-#include "../../pto/core/plan.h"
+#include "../../pto/core/graph-plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

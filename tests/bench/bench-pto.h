@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/exec/pto-exec.h"
 #include "../../sim/chip.h"
 #include "bench-main.h"
 

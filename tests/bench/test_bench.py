@@ -159,7 +159,7 @@ class Bench(unittest.TestCase):
                                         stderr=subprocess.PIPE, text=True, timeout=DEADLINE,
                                         env=dict(os.environ, PTO_BENCH_DIR=self.directory.name))
             self.assertEqual(result.returncode, 3)
-            self.assertIn("standard output can not be written", result.stderr.splitlines()[-1])
+            self.assertIn("standard output cannot be written", result.stderr.splitlines()[-1])
         for option in ("--svg", "--markdown"):
             result = self.bench("--quick", "--only", "W1", option, "/dev/full", status=3)
             self.assertIn("/dev/full: can not be written", result.stderr)

@@ -7,7 +7,7 @@
 #include "../weak/sides.h"
 
 #include "../../pto/exec/exec-private.h"
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/exec/pto-atomic.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/exec/pto-atomic.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -276,7 +276,7 @@ machine_new (const struct machine_config *given)
   struct machine *machine = g_new0 (struct machine, 1);
   struct machine_config *config = &machine->config;
   struct pto_report report = { 0 };
-  struct pto_ring_config ring;
+  struct pto_ring_config ring = { 0 };
   bool attends = given->attends || (given->backend == PTO_BACKEND_PAR && !given->immediate);
   char error[256] = "";
 
@@ -317,6 +317,7 @@ machine_new (const struct machine_config *given)
                                                 .n_schedulers = config->schedulers,
                                                 .guard_bytes = config->guard_bytes,
                                                 .timeout_ns = config->timeout_ns,
+                                                .build_first = config->build_first,
                                                 .ring_patience_ns = config->ring_patience_ns,
                                                 .end_patience_ns = 8 * config->timeout_ns,
                                                 .queue_names = queue_names,
@@ -664,12 +665,13 @@ void
 machine_add (const char *file, const char *behaviour, void (*test) (gconstpointer backend))
 {
   for (gsize i = 0; i < G_N_ELEMENTS (machine_backend_names); i++)
-    {
-      char *path = g_strdup_printf ("/pto/%s/%s/%s", file, machine_backend_names[i], behaviour);
+    if (!SHOWS_NOTHING (i))
+      {
+        char *path = g_strdup_printf ("/pto/%s/%s/%s", file, machine_backend_names[i], behaviour);
 
-      g_test_add_data_func (path, GSIZE_TO_POINTER (i), test);
-      g_free (path);
-    }
+        g_test_add_data_func (path, GSIZE_TO_POINTER (i), test);
+        g_free (path);
+      }
 }
 
 uint64_t

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 #include "../../pto/core/ready.h"
 #include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
@@ -84,6 +84,7 @@ struct machine_config
   uint32_t map_pool;   /* 0: 1024 */
   uint32_t hazards;    /* 0: all */
   uint32_t guard_bytes;
+  bool build_first;          /* tasks that are added run when their scope ends */
   uint64_t timeout_ns;       /* 0: a minute */
   uint64_t ring_patience_ns; /* 0: eight times the time-out */
   uint32_t submit_cost;

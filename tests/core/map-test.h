@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../../pto/core/tensor_map.h"
+#include "../../pto/core/tensor-map.h"
 
 #include "../short.h"
 #include "oracle.h"

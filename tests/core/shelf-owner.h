@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../../pto/core/engine.h"
-#include "../../pto/core/shelf.h"
+#include "../../pto/core/batch.h"
 
 /* One batch; gives how many of it were begun. */
 uint32_t shelf_owner_run (struct pto_shelf *shelf, struct pto_slot *slots, uint32_t n,

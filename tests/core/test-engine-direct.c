@@ -5,7 +5,7 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/exec/pto-atomic.h"
 
 #include <string.h>
 

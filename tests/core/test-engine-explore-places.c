@@ -7,7 +7,7 @@
  */
 #include "engine-explore.h"
 
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/exec/pto-atomic.h"
 #include "../weak/sides.h"
 
 /* --- tasks with several members, whose places two schedulers own --- */
@@ -154,7 +154,7 @@ outranked_parties (struct machine *machine)
           machine->engine,
           &(struct pto_submit){ .params = &param,
                                 .n_params = 1,
-                                .priority = i,
+                                .terms.priority = i,
                                 .wish = &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
                                                             .n_members = 2,
                                                             .members = i == 1 ? any : named } });

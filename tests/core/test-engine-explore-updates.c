@@ -7,7 +7,7 @@
  */
 #include "engine-explore.h"
 
-#include "../../pto/core/launch.h"
+#include "../../pto/core/graph-launch.h"
 
 /* Three that update two pieces of memory in any order, one of them both. What they write there is
  * not atomic. */
@@ -69,7 +69,7 @@ make_plan (void)
     {
       uint32_t n = 0;
 
-      pto_plan_add_task (plan, KERNEL_NOTE, 0, false, 0);
+      pto_plan_add_task (plan, &(struct pto_submit){ .kernel = KERNEL_NOTE }, 0);
       for (uint32_t p = 0; p < 2; p++)
         if (updates[task][p])
           {

@@ -8,10 +8,10 @@
  */
 #include "engine-explore.h"
 
-#include "../../pto/core/added.h"
-#include "../../pto/core/build.h"
-#include "../../pto/core/launch.h"
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/core/manual-tasks.h"
+#include "../../pto/core/manual-build.h"
+#include "../../pto/core/graph-launch.h"
+#include "../../pto/exec/pto-atomic.h"
 #include "../weak/sides.h"
 
 /* --- a producer that completes before, while and after its two consumers are wired --- */
@@ -111,7 +111,7 @@ two_priorities (struct machine *machine)
       pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTE,
                                                                 .params = &param,
                                                                 .n_params = 1,
-                                                                .priority = 2 - i });
+                                                                .terms.priority = 2 - i });
     }
 }
 
@@ -180,9 +180,9 @@ static struct pto_plan *plan;
 static void
 add_planned (uint32_t number, uint32_t made, const Tensor *tensor, bool makes, bool uses)
 {
-  pto_plan_add_task (plan, KERNEL_NOTE, 0, false, 0);
+  pto_plan_add_task (plan, &(struct pto_submit){ .kernel = KERNEL_NOTE }, 0);
   if (makes || uses)
-    pto_plan_add_use (plan, made, 0, tensor, makes, false);
+    pto_plan_add_use (plan, made, 0, tensor, makes, false, false);
   pto_plan_add_number (plan, makes ? number | WRITES (0) : number);
 }
 

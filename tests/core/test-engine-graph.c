@@ -4,9 +4,9 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/core/capture.h"
-#include "../../pto/core/launch.h"
-#include "../../pto/core/plan-pack.h"
+#include "../../pto/core/graph-capture.h"
+#include "../../pto/core/graph-launch.h"
+#include "../../pto/core/graph-plan-pack.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -387,9 +387,8 @@ lie (struct pto_plan *graph, uint32_t which)
       *arg = (struct pto_plan_arg){ .index = 1u << 28, .what = PTO_PLAN_FENCED | PTO_PLAN_NUMBER };
       graph->tasks[1].n_fenced = 1;
       break;
-    case 2: /* a cohort is held twice, as bytes that are true in two ways */
-      memset (&graph->holds[0].held, 2, 1);
-      memset (&graph->holds[1].held, 1, 1);
+    case 2: /* as a hold that is neither true nor false: lie_in_bytes() */
+      graph->holds[0].held = false;
       break;
     case 3: /* a cohort is held once and again */
       graph->holds[1].held = true;
@@ -420,10 +419,24 @@ lie (struct pto_plan *graph, uint32_t which)
     }
 }
 
+/* Whether the first hold is held: another byte than 0 and 1. */
+static void
+lie_in_bytes (struct pto_plan *graph, uint8_t *packed, uint64_t size)
+{
+  g_autofree uint8_t *other = NULL;
+  uint64_t at = 0;
+
+  graph->holds[0].held = true;
+  other = pack (graph, &size);
+  while (at < size && packed[at] == other[at])
+    at++;
+  g_assert_cmpuint (at, <, size);
+  packed[at] = 2;
+}
+
 static void
 test_packed_lies (void)
 {
-  struct machine *machine = new_machine (GINT_TO_POINTER (PTO_BACKEND_DET), 256);
   uint8_t memory[BLOCKS * BLOCK];
   Tensor tensor = machine_external (memory, BLOCK);
 
@@ -434,33 +447,41 @@ test_packed_lies (void)
       struct pto_report report = { .status = PTO_OK };
       struct pto_need need = { .kernel = KERNEL_OWN };
       struct pto_wish wish = { .n_members = 1, .members = &need, .n_at_once = 1, .cohort = 0 };
-      struct pto_capture capture;
-      struct pto_plan *graph;
+      struct pto_plan *graph = pto_plan_new ();
       g_autofree uint8_t *packed = NULL;
       uint64_t size;
 
-      begin_capture (machine, &capture, memory, BLOCKS);
+      graph->captured = true;
+      for (uint32_t i = 0; i < BLOCKS; i++)
+        {
+          Tensor block = machine_external (memory + i * BLOCK, BLOCK);
+
+          add_tensor_param (graph, &block);
+        }
       for (uint32_t i = 0; i < 3; i++)
         {
-          PTOParam params[] = { inout (&tensor) };
-
           if (i == 1)
-            pto_plan_add_hold (capture.graph, 0, true);
-          machine_submit (machine, KERNEL_OWN, 0, params, 1);
-          pto_plan_set_place (capture.graph, "graph.c", i + 1);
-          if (i == 1)
-            pto_plan_set_parts (capture.graph, &wish, 1);
+            pto_plan_add_hold (graph, 0, true);
+          pto_plan_add_task (
+              graph, &(struct pto_submit){ .kernel = KERNEL_OWN, .wish = i == 1 ? &wish : NULL },
+              0);
+          pto_plan_set_place (graph, "graph.c", i + 1);
+          pto_plan_add_tensor (graph, 0, 0, &tensor, true, true);
+          if (i > 0)
+            pto_plan_add_edge (graph, i - 1, i, PTO_HAZARD_RAW | PTO_HAZARD_WAW);
         }
-      pto_plan_add_hold (capture.graph, 0, false);
-      graph = complete (machine, &capture);
+      pto_plan_add_hold (graph, 0, false);
+      pto_plan_complete (graph, &report);
+      g_assert_cmpstr (report.message, ==, "");
       lie (graph, which);
       packed = pack (graph, &size);
+      if (which == 2)
+        lie_in_bytes (graph, packed, size);
       g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==,
                        which < 11 ? PTO_STATUS_TAMPERED : PTO_OK);
       pto_plan_free (graph);
       pto_plan_free (copy);
     }
-  machine_free (machine);
 }
 
 /* --- what is recorded of it --- */
@@ -622,13 +643,13 @@ make_long_use (struct machine *machine, uint32_t n)
 
   for (uint32_t t = 0; t < n; t++)
     {
-      pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
       if (t == 0)
-        pto_plan_add_use (graph, memory, 0, &tensor, true, false);
+        pto_plan_add_use (graph, memory, 0, &tensor, true, false, false);
       else
         pto_plan_add_edge (graph, t - 1, t, PTO_HAZARD_EXPLICIT);
       if (t == n - 1)
-        pto_plan_add_use (graph, memory, 0, &tensor, false, false);
+        pto_plan_add_use (graph, memory, 0, &tensor, false, false, false);
     }
   pto_plan_complete (graph, &report);
   g_assert_cmpstr (report.message, ==, "");
@@ -686,15 +707,15 @@ test_larger_than_the_rings (gconstpointer backend)
     {
       uint32_t made = pto_plan_add_memory (graph, BLOCK);
 
-      pto_plan_add_task (graph, KERNEL_OWN, 0, false, 0);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_OWN }, 0);
       if (t > 0)
-        pto_plan_add_use (graph, made - 1, 0, &tensor, false, false);
+        pto_plan_add_use (graph, made - 1, 0, &tensor, false, false, false);
       else
         pto_plan_add_tensor (graph, 0, 0, &result, false, false);
       if (t == n - 1)
         pto_plan_add_tensor (graph, 0, 0, &result, true, true);
       else
-        pto_plan_add_use (graph, made, 0, &tensor, true, false);
+        pto_plan_add_use (graph, made, 0, &tensor, true, false, false);
       pto_plan_add_number (graph, 1);
       if (t > 0)
         pto_plan_add_edge (graph, t - 1, t, PTO_HAZARD_EXPLICIT);
@@ -731,7 +752,7 @@ test_many_shapes (gconstpointer backend)
     {
       Tensor part = machine_external (NULL, 1 + t % N);
 
-      pto_plan_add_task (graph, KERNEL_FILL, 0, false, 0);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_FILL }, 0);
       pto_plan_add_tensor (graph, 0, at, &part, true, true);
       pto_plan_add_number (graph, 1 + t % 251);
       at += 1 + t % N;
@@ -764,7 +785,7 @@ make_by_hand (const Tensor *block, const uint32_t edges[][2], uint32_t n_edges,
   add_tensor_param (graph, block);
   for (uint32_t t = 0; t < 4; t++)
     {
-      pto_plan_add_task (graph, KERNEL_OWN, 0, false, 0);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_OWN }, 0);
       pto_plan_add_tensor (graph, 0, 0, block, false, false);
       pto_plan_add_tensor (graph, 0, 0, block, true, true);
       pto_plan_add_number (graph, t + 1);
@@ -846,8 +867,8 @@ test_refused_by_hand (void)
   pto_plan_free (graph);
 
   graph = pto_plan_new ();
-  pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
-  pto_plan_add_use (graph, pto_plan_add_memory (graph, BLOCK), 0, &block, false, false);
+  pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
+  pto_plan_add_use (graph, pto_plan_add_memory (graph, BLOCK), 0, &block, false, false, false);
   report = (struct pto_report){ 0 };
   g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_STATUS_INVALID_ARGS);
   machine_assert_names (report.message, "task 0: argument 0 is a tensor that no task");
@@ -860,9 +881,9 @@ test_refused_by_hand (void)
 
       graph = pto_plan_new ();
       made = pto_plan_add_memory (graph, BLOCK);
-      pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
       for (uint32_t a = 0; a < 2; a++)
-        pto_plan_add_use (graph, made, 0, &block, a == at, false);
+        pto_plan_add_use (graph, made, 0, &block, a == at, false, false);
       report = (struct pto_report){ 0 };
       g_assert_cmpint (pto_plan_complete (graph, &report), ==,
                        at == 0 ? PTO_OK : PTO_STATUS_INVALID_ARGS);
@@ -896,7 +917,7 @@ test_sorted (void)
           rank[t] = t;
           rank[t] = rank[other];
           rank[other] = t;
-          pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+          pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
           pto_plan_add_number (graph, t);
         }
       for (uint32_t i = round % 4 * n; i > 0; i--)
@@ -1050,7 +1071,7 @@ test_launches_refused (void)
   add_tensor_param (graph, &a);
   add_tensor_param (graph, &b);
   pto_plan_add_param (graph, &(struct pto_plan_param){ .word = 7, .fixed = true });
-  pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+  pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
   pto_plan_add_tensor (graph, 0, 0, &a, false, false);
   pto_plan_add_tensor (graph, 1, 0, &b, true, true);
   g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_OK);
@@ -1092,6 +1113,55 @@ test_launches_refused (void)
   pto_plan_free (graph);
 }
 
+/* Where tasks use memory that the graph keeps an argument is not moved to, if either is written. */
+static void
+test_kept (void)
+{
+  static uint8_t memory[8 * BLOCK];
+
+  for (uint32_t written = 0; written < 4; written++)
+    {
+      struct pto_plan *graph = pto_plan_new ();
+      struct pto_report report = { 0 };
+      Tensor a = machine_external (memory, BLOCK);
+      Tensor piece = machine_external (memory + 2 * BLOCK, 4 * BLOCK);
+      Tensor part = machine_external (memory + 3 * BLOCK, BLOCK);
+      struct pto_plan_given given[2] = { { .word = a.buffer.addr, .tensor = &a },
+                                         { .word = piece.buffer.addr, .tensor = &piece } };
+      const char *why
+          = written > 0 ? "argument 0 of the graph overlaps memory that task 1 has" : NULL;
+      uint64_t offset;
+
+      add_tensor_param (graph, &a);
+      pto_plan_add_kept (graph, &(struct pto_plan_param){ .tensor = piece,
+                                                          .first = piece.buffer.addr,
+                                                          .extent = 4 * BLOCK,
+                                                          .owned = true });
+      g_assert_cmpuint (pto_plan_n_given (graph), ==, 1);
+      g_assert_cmpuint (pto_plan_find_param (graph, &part, &offset), ==, 1);
+      g_assert_cmpuint (offset, ==, BLOCK);
+      pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
+      pto_plan_add_tensor (graph, 0, 0, &a, (written & 1) != 0, false);
+      for (uint32_t t = 0; t < 2; t++)
+        {
+          pto_plan_add_task (graph, &(struct pto_submit){ .kernel = KERNEL_NOTHING }, 0);
+          pto_plan_add_tensor (graph, 1, offset, &part, (written & 2) != 0, false);
+        }
+      g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_OK);
+      check_refused (graph, given, 1, NULL);
+      check_refused (graph, given, 2, "takes 1 argument, but 2 are given");
+      given[0].word = piece.buffer.addr; /* in the piece, and beside what tasks use of it */
+      check_refused (graph, given, 1, NULL);
+      given[0].word = part.buffer.addr + BLOCK;
+      check_refused (graph, given, 1, NULL);
+      given[0].word = part.buffer.addr + BLOCK - 1;
+      check_refused (graph, given, 1, why);
+      given[0].word = part.buffer.addr - BLOCK + 1;
+      check_refused (graph, given, 1, why);
+      pto_plan_free (graph);
+    }
+}
+
 static void
 add_tests (void)
 {
@@ -1115,6 +1185,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-graph/no-address-space", test_no_address_space);
 #endif
   g_test_add_func ("/pto/engine-graph/launches-refused", test_launches_refused);
+  g_test_add_func ("/pto/engine-graph/kept", test_kept);
 }
 
 int

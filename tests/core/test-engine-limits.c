@@ -324,8 +324,8 @@ test_task_ring_deadlock (void)
   program.config.window = 8;
   g_assert_cmpuint (expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock",
                                    "task ring 1", "all 7 usable slots", "window 8", "tasks 0 to 6",
-                                   "the scope opened at program.c:42", "task 0 (nothing) is",
-                                   "at most 20 tasks", NULL),
+                                   "the scope opened at program.c:42",
+                                   "task 0 of ring 1 (nothing) is", "at most 20 tasks", NULL),
                     ==, 32);
   program.config.window /= 2;
   expect_deadlock (&program, PTO_STATUS_TASK_RING);
@@ -531,6 +531,59 @@ test_large_output_beside_held_ones (void)
 
   program.config.heap = 90 * KIB;
   expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", NULL);
+}
+
+#define LARGEST (UINT64_C (1) << 40)
+
+/* n outputs that the outermost scope holds, which are 5/16 of the largest heap. */
+static void
+outputs_of_most (struct machine *machine, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    {
+      Tensor tensor = machine_tensor (machine, LARGEST / 16 * 5);
+
+      SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+    }
+}
+
+static void
+three_outputs_of_most (struct machine *machine)
+{
+  outputs_of_most (machine, 3);
+}
+
+static void
+four_outputs_of_most (struct machine *machine)
+{
+  outputs_of_most (machine, 4);
+}
+
+static void
+output_of_all (struct machine *machine)
+{
+  Tensor tensor = machine_tensor (machine, LARGEST + 1);
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+/* Only what is taken is advised. */
+static void
+test_more_than_the_largest_heap (void)
+{
+  struct program three = { three_outputs_of_most, limits (PTO_BACKEND_DET) };
+  struct program four = { four_outputs_of_most, limits (PTO_BACKEND_DET) };
+  struct program one = { output_of_all, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  three.config.heap = four.config.heap = one.config.heap = 64 * KIB;
+  g_assert_cmpint (run (&three, &message), ==, PTO_STATUS_HEAP_RING);
+  g_assert_cmpuint (machine_advice (message, "heap"), ==, LARGEST);
+  g_assert_cmpint (run (&four, &message), ==, PTO_STATUS_HEAP_RING);
+  g_assert_cmpuint (machine_advice (message, "heap"), ==, 0);
+  machine_assert_names (message, "more than the largest heap, 1099511627776: end scopes");
+  g_assert_cmpint (run (&one, &message), ==, PTO_STATUS_HEAP_RING);
+  machine_assert_names (message, "task 0 needs more than the largest heap, 1099511627776");
 }
 
 static void
@@ -836,6 +889,8 @@ add_tests (void)
   g_test_add_func ("/pto/engine-limits/output-larger-than-heap", test_output_larger_than_heap);
   g_test_add_func ("/pto/engine-limits/large-output-beside-held-ones",
                    test_large_output_beside_held_ones);
+  g_test_add_func ("/pto/engine-limits/more-than-the-largest-heap",
+                   test_more_than_the_largest_heap);
   g_test_add_func ("/pto/engine-limits/dependency-pool-deadlock", test_dependency_pool_deadlock);
   g_test_add_func ("/pto/engine-limits/dependency-pool-deadlock-after-others",
                    test_dependency_pool_deadlock_after_others);

@@ -15,8 +15,8 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/core/capture.h"
-#include "../../pto/core/plan.h"
+#include "../../pto/core/graph-capture.h"
+#include "../../pto/core/graph-plan.h"
 
 #include <string.h>
 

@@ -346,9 +346,6 @@ test_what_can_never_be (gconstpointer backend)
   struct machine *machine = machine_of (BACKEND (backend), 1);
   struct pto_need odd = { 7, PTO_PLACE_ANY, KERNEL_NOTHING };
   struct pto_need named = { 0, 1, KERNEL_NOTHING };
-  uint8_t off[8] = { 0 };
-  Tensor tensor = machine_external (off, sizeof off);
-  PTOParam condition = pto2_make_param (PTO_PARAM_INPUT, &tensor);
 
   for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
     {
@@ -386,21 +383,6 @@ test_what_can_never_be (gconstpointer backend)
       ==, PTO_TASK_NONE);
   machine_expect_error (machine, PTO_STATUS_INVALID_ARGS,
                         "task 0 (nothing): member 0 names its place, but the task has 3 blocks");
-  /* Nobody would look at it. */
-  machine_begin (machine);
-  g_assert_cmphex (
-      pto_engine_submit (
-          machine->engine,
-          &(struct pto_submit){ .params = &condition,
-                                .n_params = 1,
-                                .conditional = true,
-                                .wish = &(struct pto_wish){ .n_members = 1,
-                                                            .members = &named,
-                                                            .cohort = PTO_COHORT_NONE } }),
-      ==, PTO_TASK_NONE);
-  machine_expect_error (
-      machine, PTO_STATUS_INVALID_ARGS,
-      "task 0 (nothing): a task that says where its members run has no condition");
   machine_free (machine);
 }
 static void

@@ -53,7 +53,7 @@ submit (struct machine *machine, uint32_t kernel, uint32_t priority, PTOParam *p
   return pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = kernel,
                                                                    .params = params,
                                                                    .n_params = n_params,
-                                                                   .priority = priority });
+                                                                   .terms.priority = priority });
 }
 
 static pto_task_id
@@ -87,7 +87,7 @@ submit_named (struct machine *machine, uint32_t priority, uint32_t places, uint3
       machine->engine,
       &(struct pto_submit){ .params = &param,
                             .n_params = 1,
-                            .priority = priority,
+                            .terms.priority = priority,
                             .wish = &(struct pto_wish){
                                 .cohort = PTO_COHORT_NONE, .n_members = n, .members = needs } });
 }
@@ -105,7 +105,7 @@ submit_any (struct machine *machine, uint32_t priority, uint32_t n, uint32_t num
       machine->engine,
       &(struct pto_submit){ .params = &param,
                             .n_params = 1,
-                            .priority = priority,
+                            .terms.priority = priority,
                             .wish = &(struct pto_wish){
                                 .cohort = PTO_COHORT_NONE, .n_members = n, .members = needs } });
 }

@@ -8,11 +8,18 @@
  * each task the checksum it must find. Windows and pools are so small that everything wraps and
  * stalls. Tasks also name producers, tasks that have retired among them. Where that is a deadlock,
  * the message's setting is taken and the same program is run again.
+ *
+ * Some programs also add tasks, which others name as producers, and publish them later.
+ * PTO_TEST_TIMES multiplies how many of those are run.
  */
 #include "engine-test.h"
 
+#include "../../pto/core/manual-tasks.h"
+#include "../../pto/core/manual-build.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXTERNALS 6u
 #define EXTERNAL_BYTES 96u
@@ -28,9 +35,14 @@ struct pair
   uint8_t *mirror; /* of the whole buffer */
   uint64_t bytes;
   bool written;
-  uint32_t writer_depth; /* the scope in which it got its memory ... */
-  bool gone;             /* ... has ended */
-  uint32_t depth;        /* the scope it was made in */
+  uint32_t depth; /* the scope it was made in */
+};
+
+/* A task that was added and is not published. */
+struct added
+{
+  uint32_t number;
+  uint32_t depth; /* of its scope */
 };
 
 struct world
@@ -43,6 +55,8 @@ struct world
   uint32_t n_pairs;
   pto_task_id ids[STEPS_MAX];
   uint32_t n_tasks;
+  struct added added[STEPS_MAX];
+  uint32_t n_added;
 };
 
 /* What a run has come to. */
@@ -56,7 +70,8 @@ struct result
 /* How to run a program, and what it comes to, if that is asked for. */
 struct way
 {
-  bool direct; /* each task within its submit */
+  bool direct;  /* each task within its submit */
+  bool by_hand; /* also with tasks that are added */
   struct result *result;
 };
 
@@ -190,6 +205,20 @@ random_view (struct world *world, const Tensor *whole)
   }
 }
 
+/* The same part as memory of the program, from the buffer's first byte on or from its own. */
+static void
+name_by_address (Tensor *view, bool begins)
+{
+  view->buffer.addr = view->storage->addr;
+  if (begins)
+    {
+      view->buffer.addr += view->start_offset;
+      view->start_offset = 0;
+    }
+  view->storage = NULL;
+  view->generation = 0;
+}
+
 static TensorData
 data_of (const Tensor *tensor)
 {
@@ -202,7 +231,7 @@ data_of (const Tensor *tensor)
 }
 
 static void
-submit_step (struct world *world, PTOParam *params, uint32_t n_params)
+submit_step (struct world *world, PTOParam *params, uint32_t n_params, bool added)
 {
   uint32_t number = world->n_tasks++;
   pto_task_id producers[NAMED_MAX];
@@ -216,6 +245,12 @@ submit_step (struct world *world, PTOParam *params, uint32_t n_params)
       }
   n_producers_of[number] = n;
   atomic_store (&done[number], 0);
+  if (added)
+    {
+      world->added[world->n_added++]
+          = (struct added){ .number = number, .depth = world->machine->engine->depth };
+      pto_added_begin (world->machine->engine);
+    }
   world->ids[number] = pto_engine_submit (
       world->machine->engine,
       &(struct pto_submit){ .kernel = KERNEL_OWN,
@@ -224,12 +259,64 @@ submit_step (struct world *world, PTOParam *params, uint32_t n_params)
                             .n_params = n_params,
                             .producers = producers,
                             .n_producers = n });
+  if (added)
+    pto_added_end (world->machine->engine);
+}
+
+/* Nothing that it accesses is looked up: it outputs memory that no other task uses. */
+static void
+submit_added (struct world *world)
+{
+  PTOParam params[5];
+  uint32_t n = machine_below (&world->random, 2);
+
+  if (n > 0)
+    {
+      Tensor tensor
+          = machine_tensor (world->machine, 4 * (1 + machine_below (&world->random, 300)));
+
+      params[0] = output (&tensor);
+    }
+  params[n] = make_scalar_param (0);
+  params[n + 1] = make_scalar_param (n);
+  params[n + 2] = make_scalar_param (0);
+  params[n + 3] = make_scalar_param (world->n_tasks);
+  submit_step (world, params, n + 4, true);
+}
+
+/* Perhaps with one more task that it comes after: where the end of its scope publishes it, it may
+ * have run, and producers are named when it is added. */
+static void
+publish (struct world *world, uint32_t i)
+{
+  struct pto_engine *engine = world->machine->engine;
+  uint32_t number = world->added[i].number;
+
+  if (number > 0 && n_producers_of[number] < NAMED_MAX && machine_below (&world->random, 2) == 0)
+    {
+      uint32_t producer = machine_below (&world->random, number);
+
+      if (!world->machine->config.build_first)
+        {
+          producers_of[number][n_producers_of[number]++] = producer;
+          pto_build_add_successor (engine, world->ids[producer], world->ids[number]);
+        }
+    }
+  pto_build_publish (engine, world->ids[number]);
+  world->added[i] = world->added[--world->n_added];
+}
+
+static void
+publish_scope (struct world *world)
+{
+  for (uint32_t i = world->n_added; i-- > 0;)
+    if (world->added[i].depth == world->machine->engine->depth)
+      publish (world, i);
 }
 
 static void
 submit_random (struct world *world)
 {
-  uint32_t depth = world->machine->engine->depth;
   uint32_t n = 1 + machine_below (&world->random, PARAMS_MAX);
   PTOParam params[PARAMS_MAX + 4];
   struct pair *named[PARAMS_MAX];
@@ -244,9 +331,6 @@ submit_random (struct world *world)
       struct pair *pair = &world->pairs[machine_below (&world->random, world->n_pairs)];
       PTOParamType type;
 
-      /* Output in a scope that has ended: refused, so not in a program. */
-      if (pair->gone)
-        pair = &world->pairs[0];
       type = !pair->written
                  ? PTO_PARAM_OUTPUT
                  : ((const PTOParamType[]){ PTO_PARAM_INPUT, PTO_PARAM_INPUT, PTO_PARAM_OUTPUT,
@@ -255,8 +339,10 @@ submit_random (struct world *world)
       {
         Tensor view = pair->written ? random_view (world, &pair->tensor) : pair->tensor;
 
-        params[i] = pto2_make_param (type, &view);
         views[i] = data_of (&view);
+        if (pair->written && view.storage != NULL && machine_below (&world->random, 4) == 0)
+          name_by_address (&view, machine_below (&world->random, 2) == 0);
+        params[i] = pto2_make_param (type, &view);
       }
       mirrors[i] = pair->mirror;
       if (type == PTO_PARAM_INPUT || type == PTO_PARAM_INOUT)
@@ -267,11 +353,7 @@ submit_random (struct world *world)
     }
   /* Only now: a task does not read what it is to bring into being. */
   for (uint32_t i = 0; i < n; i++)
-    if (!named[i]->written)
-      {
-        named[i]->written = true;
-        named[i]->writer_depth = depth;
-      }
+    named[i]->written = true;
   for (uint32_t i = 0; i < n; i++)
     if ((reads >> i & 1) != 0)
       sum = read_view (&views[i], mirrors[i], sum);
@@ -282,7 +364,7 @@ submit_random (struct world *world)
   params[n + 1] = make_scalar_param (writes);
   params[n + 2] = make_scalar_param (sum);
   params[n + 3] = make_scalar_param (world->n_tasks);
-  submit_step (world, params, n + 4);
+  submit_step (world, params, n + 4, false);
 }
 
 static void
@@ -295,7 +377,7 @@ add_tensor (struct world *world)
   pair->bytes = 4 * (1 + machine_below (&world->random, 300));
   pair->tensor = machine_tensor (world->machine, pair->bytes);
   pair->mirror = g_malloc0 (pair->bytes);
-  pair->written = pair->gone = false;
+  pair->written = false;
   pair->depth = world->machine->engine->depth;
   world->n_pairs++;
 }
@@ -307,9 +389,7 @@ end_scope (struct world *world)
 
   while (world->n_pairs > EXTERNALS && world->pairs[world->n_pairs - 1].depth == depth)
     g_free (world->pairs[--world->n_pairs].mirror);
-  for (uint32_t i = EXTERNALS; i < world->n_pairs; i++)
-    if (world->pairs[i].written && world->pairs[i].writer_depth == depth)
-      world->pairs[i].gone = true;
+  publish_scope (world);
   pto_engine_scope_end (world->machine->engine);
 }
 
@@ -345,7 +425,7 @@ run (struct machine_config *config, uint64_t seed, const struct way *way, const 
   if (way->direct)
     machine_go_direct (world.machine);
   for (uint32_t step = 0; step < steps; step++)
-    switch (machine_below (&world.random, 10))
+    switch (way->by_hand ? machine_below (&world.random, 15) : machine_below (&world.random, 10))
       {
       case 0:
         if (world.machine->engine->depth < depth_max)
@@ -362,7 +442,20 @@ run (struct machine_config *config, uint64_t seed, const struct way *way, const 
       default:
         submit_random (&world);
         break;
+      case 10:
+      case 11:
+      case 12:
+        submit_added (&world);
+        break;
+      case 13:
+      case 14:
+        if (world.n_added > 0)
+          publish (&world, machine_below (&world.random, world.n_added));
+        break;
       }
+  while (world.machine->engine->depth > 1 && way->by_hand)
+    end_scope (&world);
+  publish_scope (&world);
   if (way->direct && !pto_engine_has_failed (world.machine->engine))
     g_assert_true (world.machine->engine->direct);
   status = machine_end (world.machine, message);
@@ -431,6 +524,7 @@ random_program (enum pto_backend backend, uint64_t seed, const struct way *way)
                                    .edge_pool = 16u << machine_below (&random, 4),
                                    .map_pool = 16u << machine_below (&random, 4),
                                    .guard_bytes = 64 * machine_below (&random, 2),
+                                   .build_first = way->by_hand && machine_below (&random, 3) == 0,
                                    .kernels = kernels };
   const char *message;
   uint32_t given = 0;
@@ -454,6 +548,23 @@ test_random_programs (gconstpointer backend)
 
   for (uint64_t seed = 1; seed <= seeds; seed++)
     random_program (kind, seed, &(struct way){ .direct = false });
+}
+
+/* Whatever waits for room ends, with the setting that helps where nothing can run any more. */
+static void
+test_added (gconstpointer backend)
+{
+  enum pto_backend kind = (enum pto_backend) GPOINTER_TO_INT (backend);
+  const char *text = g_getenv ("PTO_TEST_TIMES");
+  uint64_t times = text != NULL ? g_ascii_strtoull (text, NULL, 10) : 1;
+  uint64_t seeds = times
+                   * SCALE (kind == PTO_BACKEND_DET   ? 1000
+                            : kind == PTO_BACKEND_PAR ? 200
+                                                      : 100);
+
+  alarm ((unsigned) (times * WATCHDOG_S));
+  for (uint64_t seed = 1; seed <= seeds; seed++)
+    random_program (kind, seed, &(struct way){ .by_hand = true });
 }
 
 /* One program, many orders. */
@@ -496,6 +607,7 @@ static void
 add_tests (void)
 {
   machine_add ("engine-random", "programs", test_random_programs);
+  machine_add ("engine-random", "added", test_added);
   g_test_add_func ("/pto/engine-random/many-orders", test_many_orders);
   g_test_add_func ("/pto/engine-random/direct-agrees", test_direct_agrees);
 }

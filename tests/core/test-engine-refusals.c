@@ -27,12 +27,14 @@ test_tensor_of_an_ended_scope (gconstpointer backend)
   machine_free (machine);
 }
 
+/* Stays until the scope that it was made in ends, and no longer. */
 static void
 test_output_of_an_ended_scope (gconstpointer backend)
 {
-  for (uint32_t depth = 1; depth < 8; depth++)
+  for (uint32_t depth = 2; depth < 8; depth++)
     {
       struct machine *machine = machine_new_for (backend);
+      struct expectation expectation = { .byte = 1 };
       Tensor tensor;
 
       machine_begin (machine);
@@ -43,9 +45,13 @@ test_output_of_an_ended_scope (gconstpointer backend)
       SUBMIT (machine, KERNEL_FILL, output (&tensor), byte (1));
       SUBMIT (machine, KERNEL_NOTHING, input (&tensor));
       pto_engine_scope_end (machine->engine);
+      SUBMIT (machine, KERNEL_CHECK, input (&tensor), scalar (&expectation));
+      pto_engine_scope_end (machine->engine);
       SUBMIT (machine, KERNEL_NOTHING, input (&tensor));
       machine_expect_error (machine, PTO_STATUS_INVALID_ARGS,
-                            "task 2 (nothing): argument 0: the tensor was output in a scope");
+                            "task 4 (nothing): argument 0: the tensor was made in a scope that has "
+                            "ended: to keep a tensor longer, make it before the scope");
+      g_assert_cmpuint (expectation.wrong, ==, 0);
       machine_free (machine);
     }
 }

@@ -7,6 +7,8 @@
  */
 #include "engine-test.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #define KIB 1024u
@@ -99,9 +101,9 @@ static void
 expect_advice (struct program *program, enum pto_status expected, const char *knob, uint64_t value,
                const char *full, const char *held)
 {
-  g_autofree char *advice = g_strdup_printf ("et %s to %" G_GUINT64_FORMAT, knob, value);
   g_autofree char *oldest
-      = g_strdup_printf ("the oldest, task %u (gate), is running: ", program->early);
+      = g_strdup_printf ("the oldest, task %u of ring %u (gate), is running: ", program->early,
+                         CLAMP (program->depth, 1, PTO_RINGS - 1));
   const char *message;
   enum pto_status status = run (program, &message);
 
@@ -110,7 +112,7 @@ expect_advice (struct program *program, enum pto_status expected, const char *kn
     {
       g_assert_cmpint (status, ==, PTO_STATUS_SCHEDULER_TIMEOUT);
       machine_assert_names (message, "tasks are done and nothing can run any more");
-      message = advice;
+      machine_assert_names (message, "while a submit waits: [");
     }
   else
     {
@@ -287,6 +289,94 @@ test_progress_renews_patience (void)
     }
 }
 
+/* --- a run that has failed --- */
+
+/* Relaxed, as in the engine: says that the submitter waits, or is about to. */
+static bool
+submitter_waits (struct machine *machine)
+{
+  return atomic_load_explicit (&machine->engine->waiting, memory_order_relaxed) != 0;
+}
+
+static void *
+cancel_once_it_waits (void *data)
+{
+  struct machine *machine = data;
+
+  while (!submitter_waits (machine))
+    sched_yield ();
+  g_assert_true (pto_engine_cancel (machine->engine));
+  return NULL;
+}
+
+static void
+kernel_fail_once_it_waits (struct machine *machine, const struct pto_slot *slot, int64_t *args,
+                           bool *failed)
+{
+  while (!submitter_waits (machine))
+    pto_yield (machine->exec);
+  pto_engine_fail (machine->engine, PTO_STATUS_KERNEL_FAULT, "failed while the submitter waited");
+  *failed = true;
+}
+
+/* A ring of three tasks is full, and the oldest one ends when the submitter waits no more. Nothing
+ * but the failure of the run ends that wait: the patience is for ever. */
+static void
+fail_while_it_waits (enum pto_backend backend, bool cancel)
+{
+  static const machine_kernel kernels[] = { kernel_fail_once_it_waits };
+  struct machine *machine = machine_new (&(struct machine_config){ .backend = backend,
+                                                                   .seed = 1,
+                                                                   .window = 4,
+                                                                   .endpoints = 2,
+                                                                   .ring_patience_ns = PTO_NEVER,
+                                                                   .kernels = kernels });
+  struct gate gate;
+  pthread_t thread;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_GATE, make_scalar_param (0), scalar (&gate));
+  pto_engine_scope_end (machine->engine);
+  gate_wait_reached (machine, &gate);
+  if (cancel)
+    pthread_create (&thread, NULL, cancel_once_it_waits, machine);
+  else
+    SUBMIT (machine, KERNEL_OWN, make_scalar_param (0));
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      g_assert_false (pto_engine_has_failed (machine->engine));
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      one_task (machine, i);
+      pto_engine_scope_end (machine->engine);
+    }
+  g_assert_true (pto_engine_has_failed (machine->engine));
+  if (cancel)
+    pthread_join (thread, NULL);
+  gate_open (machine, &gate);
+  if (cancel)
+    machine_expect_error (machine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  else
+    machine_expect_error (machine, PTO_STATUS_KERNEL_FAULT, "failed while the submitter waited");
+  g_assert_false (pto_engine_is_lost (machine->engine));
+  machine_free (machine);
+}
+
+static void
+test_cancelled (gconstpointer backend)
+{
+  /* There is no other thread on det. */
+  if (BACKEND (backend) != PTO_BACKEND_DET)
+    fail_while_it_waits (BACKEND (backend), true);
+}
+
+static void
+test_failed (gconstpointer backend)
+{
+  fail_while_it_waits (BACKEND (backend), false);
+}
+
 static void
 add_tests (void)
 {
@@ -295,6 +385,8 @@ add_tests (void)
   machine_add ("engine-stuck", "dependency-pool", test_dependency_pool);
   machine_add ("engine-stuck", "map-pool", test_map_pool);
   machine_add ("engine-stuck", "argument-storage", test_argument_storage);
+  machine_add ("engine-stuck", "cancelled", test_cancelled);
+  machine_add ("engine-stuck", "failed", test_failed);
   g_test_add_func ("/pto/engine-stuck/progress-renews-patience", test_progress_renews_patience);
 }
 

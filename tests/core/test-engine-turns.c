@@ -5,7 +5,7 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/core/turn.h"
+#include "../../pto/core/commutative.h"
 
 #include <string.h>
 
@@ -268,7 +268,7 @@ test_several (gconstpointer backend)
           &(struct pto_submit){ .kernel = KERNEL_UPDATE,
                                 .params = params,
                                 .n_params = n_regions + 1,
-                                .priority = machine_below (&random, 2),
+                                .terms.priority = machine_below (&random, 2),
                                 .wish = i % 3 == 0 ? &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
                                                                          .n_members = 1,
                                                                          .members = &need }
@@ -317,7 +317,7 @@ test_parts (gconstpointer backend)
       struct pto_submit submit = { .kernel = KERNEL_PART,
                                    .params = params,
                                    .n_params = 3,
-                                   .priority = machine_below (&random, 2),
+                                   .terms.priority = machine_below (&random, 2),
                                    .wish = &wish };
 
       switch (shape)

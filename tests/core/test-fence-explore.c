@@ -6,7 +6,7 @@
  * Writer and reader run on the machine of weak.h, as sides (sides.h) whose steps are explored as
  * explorer.h says. The lock is played.
  */
-#include "../../pto/core/fence.h"
+#include "../../pto/core/memory-guards.h"
 
 #include "../weak/explorer.h"
 #include "../weak/sides.h"

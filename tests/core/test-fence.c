@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/core/fence.h"
+#include "../../pto/core/memory-guards.h"
 
 #include <glib.h>
 #include <pthread.h>
@@ -89,7 +89,7 @@ static void
 test_damage (void)
 {
   struct pto_fence fence = piece (0, 100);
-  const uint8_t *pattern = pto_fence_pattern ();
+  uint8_t whole[STEP - 100];
 
   memset (memory, 0, sizeof memory);
   g_assert_true (pto_fence_add (&fence));
@@ -97,11 +97,12 @@ test_damage (void)
   for (uint32_t i = 0; i < 100; i++)
     g_assert_cmpuint (memory[i], ==, 0);
   g_assert_cmpuint (memory[STEP], ==, 0);
+  memcpy (whole, memory + 100, sizeof whole);
   for (uint32_t i = 0; i < fence.guard; i++)
     {
       uint8_t *byte = &memory[100 + i];
 
-      g_assert_cmpuint (*byte, ==, pattern[i]);
+      g_assert_cmpuint (*byte, ==, whole[i]);
       *byte ^= 0x10;
       g_assert_cmpuint (pto_fence_damage (&fence), ==, i + 1);
       memory[100] ^= 1;
@@ -116,7 +117,7 @@ test_damage (void)
 static void
 test_pattern (void)
 {
-  const uint8_t *pattern = pto_fence_pattern ();
+  const uint8_t *pattern = pto_fence_whole ();
   guint seen[256] = { 0 };
 
   for (uint32_t i = 0; i < PTO_FENCE_BYTES_MAX; i++)
@@ -127,7 +128,7 @@ test_pattern (void)
       g_assert_true (i < 256 || pattern[i] != pattern[i - 256]);
     }
   for (uint32_t i = 0; i < 256; i++)
-    g_assert_cmpuint (seen[i], <, PTO_FENCE_BYTES_MAX / 128);
+    g_assert_cmpuint (seen[i], <, i < 128 ? 1 : PTO_FENCE_BYTES_MAX / 48);
   for (uint32_t i = 0; i + 8 <= PTO_FENCE_BYTES; i += 4)
     {
       uint32_t word;
@@ -139,6 +140,82 @@ test_pattern (void)
       g_assert_cmpuint (~word, >, 0xffff);
       g_assert_cmpuint (address >> 47, !=, 0);
     }
+}
+
+/* Guards of all sizes begin alike. A guard at another address differs in all of its bytes. */
+static void
+test_address (void)
+{
+  static const uint64_t steps[] = { 1, 4, 64, 1024, 4096, 1 << 20, 1ul << 32, 1ul << 36 };
+  enum
+  {
+    TIMES = 1000
+  };
+
+  for (gsize s = 0; s < G_N_ELEMENTS (steps); s++)
+    {
+      guint alike = 0;
+
+      for (uint64_t i = 0; i < TIMES; i++)
+        {
+          uint64_t address = UINT64_C (0x7f1234560040) + i * steps[s];
+          pto_fence_lanes a = pto_fence_lanes_of (address);
+          pto_fence_lanes b = pto_fence_lanes_of (address + steps[s]);
+
+          for (guint lane = 0; lane < 4; lane++)
+            g_assert_cmphex (a[lane], !=, b[lane]);
+          alike += ((a[0] ^ b[0]) & 0xff) == 0;
+        }
+      /* Not more often than by chance, by far. */
+      g_assert_cmpuint (alike, <=, TIMES / 32);
+    }
+  for (uint32_t bytes = 0; bytes <= STEP; bytes++)
+    {
+      uint64_t address = (uint64_t) (uintptr_t) memory + bytes;
+      uint8_t large[STEP];
+
+      memset (memory, 0, sizeof memory);
+      pto_fence_write (address, STEP);
+      memcpy (large, memory + bytes, STEP);
+      memset (memory, 0, sizeof memory);
+      pto_fence_write (address, bytes);
+      g_assert_cmpmem (memory + bytes, bytes, large, bytes);
+      g_assert_cmpuint (memory[2 * bytes], ==, 0);
+      g_assert_true (pto_fence_is_whole_any (address, bytes));
+      if (bytes > 0)
+        {
+          memory[2 * bytes - 1] ^= 1;
+          g_assert_false (pto_fence_is_whole_any (address, bytes));
+        }
+    }
+}
+
+static bool
+is_copy_found (const struct pto_fence *from, const struct pto_fence *to, uint32_t shift, uint32_t n)
+{
+  uint8_t *target = (uint8_t *) (uintptr_t) (to->address + to->bytes) + shift;
+
+  pto_fence_mend (from);
+  pto_fence_mend (to);
+  memmove (target, (const uint8_t *) (uintptr_t) (from->address + from->bytes), n);
+  return pto_fence_damage (to) > 0;
+}
+
+/* Bytes of a guard are copied to another guard, or to another place of the same one. */
+static void
+test_copied (void)
+{
+  struct pto_fence from = piece (0, 100);
+  struct pto_fence to = piece (1, 100);
+
+  for (uint32_t shift = 0; shift < PTO_FENCE_BYTES; shift += 4)
+    for (uint32_t n = 4; shift + n <= PTO_FENCE_BYTES; n += 4)
+      {
+        g_assert_true (is_copy_found (&from, &to, shift, n));
+        /* See fence.h: each number comes four times. */
+        if (shift > 0 && (n > 4 || (shift != 7 * 4 && shift != 9 * 4 && shift != 14 * 4)))
+          g_assert_true (is_copy_found (&from, &from, shift, n));
+      }
 }
 
 /* --- other threads, other processes --- */
@@ -285,6 +362,8 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   /* The first: nothing has been fenced yet. */
   g_test_add_func ("/pto/fence/pattern", test_pattern);
+  g_test_add_func ("/pto/fence/address", test_address);
+  g_test_add_func ("/pto/fence/copied", test_copied);
   g_test_add_func ("/pto/fence/add-find-remove", test_add_find_remove);
   g_test_add_func ("/pto/fence/damage", test_damage);
   g_test_add_func ("/pto/fence/beside-changes", test_beside_changes);

@@ -2,10 +2,10 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/core/params.h"
+#include "../../pto/core/parameters.h"
 
-#include "../../pto/core/tensor_map.h"
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/core/tensor-map.h"
+#include "../../pto/exec/pto-exec.h"
 
 #include <glib.h>
 #include <stdlib.h>

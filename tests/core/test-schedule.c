@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/core/schedule.h"
+#include "../../pto/core/forced-order-text.h"
 
 #include <glib.h>
 #include <string.h>

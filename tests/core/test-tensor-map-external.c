@@ -4,7 +4,7 @@
  */
 #include "map-test.h"
 
-#include "../../pto/core/map-node.h"
+#include "../../pto/core/tensor-map-node.h"
 
 /* Two tensors of the caller's over one memory that begin at different addresses. */
 static void

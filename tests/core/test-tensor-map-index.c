@@ -6,9 +6,9 @@
  */
 #include "map-test.h"
 
-#include "../../pto/core/map-node.h"
+#include "../../pto/core/tensor-map-node.h"
 
-#include "../../pto/core/map-index.h"
+#include "../../pto/core/tensor-map-index.h"
 
 #define ROWS 64u
 #define TILE 8u

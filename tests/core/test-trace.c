@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/core/recorder.h"
+#include "../../pto/core/record-run.h"
 #include "../../pto/core/trace.h"
 
 #include <glib.h>

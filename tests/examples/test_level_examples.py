@@ -219,9 +219,9 @@ class LevelExamples(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "1024.0\n"), done.stderr)
 
     def test_what_is_missing_is_named(self):
-        done = subprocess.run([PROGRAMS["example-two-chips"], "/nowhere"], capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run([PROGRAMS["example-two-chips"], "/nonexistent/nowhere"], capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("/nowhere", done.stderr)
+        self.assertIn("/nonexistent/nowhere", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
 

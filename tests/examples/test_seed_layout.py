@@ -60,6 +60,50 @@ class SeedLayout(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 self.assertRegex(done.stdout, r"FAIL \(\d+/\d+ elements matched\)")
 
+    def test_comparison(self):
+        """Tolerances, NaN, infinities and wrong elements, each told; pto run's comparison has the same cases in C (test-compare.c)."""
+        given = "_plain_inputs = generate_inputs\n\n\ndef generate_inputs(params):\n    all = _plain_inputs(params)\n    all[0][1][5] = np.%s\n    return all"
+        cases = (("f[0] = np.nan", "EQUAL_NAN = True", "got 47.0, expected nan"), ("f[0] = np.inf", "RTOL = 1e30", "expected inf"),
+                 ("pass", given % "nan", "[5]: got nan, expected nan"), ("pass", "EQUAL_NAN = True\n" + given % "nan", None),
+                 ("pass", given % "inf", None), ("f[5] = -np.inf", given % "inf", "[5]: got inf, expected -inf"),
+                 ("f[:3] = 46", "", "max error 1, relative 0.022"), ("f[:3] = 46", "MISMATCH_SHARE = 3 / 16384", None),
+                 ("f[:4] = 46", "MISMATCH_SHARE = 3 / 16384", "FAIL"), ("f[:3] = 46", "ATOL = 1", None),
+                 ("f[:3] = 46", "RTOL = 0.022", None), ("f[:3] = 46", "RTOL = 0.021", "FAIL"),
+                 ("f[0] = np.nan", "", "max error nan, relative nan; not finite: 1 elements that differ have NaN, 0 have infinity; "
+                                       "the others: max error 0, relative 0\n"),
+                 ("f[0], f[1] = np.inf, 46", "MISMATCH_SHARE = 1", None),
+                 ("f[0], f[1] = np.inf, 46", "", "max error inf, relative inf; not finite: 0 elements that differ have NaN, 1 have infinity; "
+                                                 "the others: max error 1, relative 0.022\n"),
+                 ("f[0] = 46", "MISMATCH_SHARE = np.float32(0.5)\nATOL = 0", None))
+        refused = ("RTOL = -1", "RTOL = -1: a number that is not negative wanted"), ("ATOL = float('inf')", "ATOL = inf: a number that is not negative, and finite, wanted"), \
+                  ("ATOL = float('nan')", "not negative"), ("RTOL = 'x'", "not negative"), ("RTOL = '1e-5'", "RTOL = '1e-5': a number that is not negative wanted"), \
+                  ("ATOL = True", "ATOL = True: a number that is not negative wanted"), ("RTOL = [1]", "RTOL = [1]: a number that is not negative wanted"), ("ATOL = None", "ATOL = None"), \
+                  ("MISMATCH_SHARE = 1.5", "a number from 0 to 1"), ("MISMATCH_SHARE = True", "MISMATCH_SHARE = True: a number from 0 to 1"), \
+                  ("RTOL = 10 ** 400", "a number that is not negative, and finite, wanted"), ("EQUAL_NAN = 1", "True or False wanted")
+        with tempfile.TemporaryDirectory() as directory:
+            shutil.copytree(os.path.join(LAYOUT, "vector"), directory, dirs_exist_ok=True)
+            path = os.path.join(directory, "golden.py")
+            with open(path, encoding="utf-8") as file:
+                golden = file.read()
+
+            def run(change, said):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"{golden}\n{said}\n_plain = compute_golden\n\n\ndef compute_golden(tensors, params):\n"
+                               f"    _plain(tensors, params)\n    f = tensors['f']\n    {change}\n")
+                return runner(directory)
+            for change, said, wrong in cases:
+                with self.subTest(change=change, said=said):
+                    done = run(change, said)
+                    self.assertEqual(done.returncode, int(wrong is not None), done.stdout + done.stderr)
+                    self.assertIn(wrong or "PASS", done.stdout)
+                    if "np.inf, 46" in change:
+                        self.assertIn("max error inf, relative inf; not finite: 0", done.stdout)
+            for said, words in refused:
+                with self.subTest(said=said):
+                    done = run("pass", said)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(words, done.stderr)
+
     def test_literal_commands(self):
         """Seed 004, "Running the Example": both commands as they stand there, from the top of the checkout."""
         def command(folder, platform):
@@ -213,6 +257,7 @@ class SeedLayout(unittest.TestCase):
                 ('"tensormap_and_ringbuffer"', '"nonsense"', "runtime = 'nonsense'"),
                 ('"runtime"', '"runtim"', "RUNTIME_CONFIG: unknown key 'runtim'"),
                 ('"block_dim"', '"blok_dim"', "RUNTIME_CONFIG: unknown key 'blok_dim'"),
+                ('"block_dim"', '"blok_dim"', "; did you mean 'block_dim'?"),
                 ('"function_name"', '"entry": 1, "function_name"', "ORCHESTRATION: unknown key 'entry'"),
                 ('{"func_id"', '{"cost": 3, "func_id"', "KERNELS[0]: unknown key 'cost'"),
                 ('{"func_id"', '{"args": -1, "func_id"', "KERNELS[0]: args = -1"),
@@ -335,6 +380,8 @@ class SeedLayout(unittest.TestCase):
         """They may be the file's own, so they are only told."""
         for file, old, new, word in (
                 ("golden.py", "ATOL = ", "ATOLL = ", "nobody reads ATOLL"),
+                ("golden.py", "ATOL = ", "ATOLL = ", "; did you mean 'ATOL'?"),
+                ("golden.py", '"tasks": 5}', '"elemnts": 3, "tasks": 5}', "nobody reads elemnts\n"),
                 (os.path.join("kernels", "kernel_config.py"), "RUNTIME_CONFIG", "RUNTIME_CONFG",
                  "nobody reads RUNTIME_CONFG"),
                 ("golden.py", '"tasks": 5}', '"tasks": 5, "elemnts": 3}', "case five: nobody reads elemnts")):
@@ -343,6 +390,14 @@ class SeedLayout(unittest.TestCase):
                 self.passes(done)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
                 self.assertIn(word, done.stderr)
+
+    def test_set_of_a_golden(self):
+        """A tolerance is no parameter, however it is spelt."""
+        for key, name in ("rtol", "RTOL"), ("equal-nan", "EQUAL_NAN"), ("MISMATCH_SHARE", "MISMATCH_SHARE"):
+            done = runner(os.path.join(LAYOUT, "vector"), "--set", f"{key}=1")
+            path = os.path.join(LAYOUT, "vector", "golden.py")
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, f"run_example.py: --set {key}=1: {key} is no parameter of the worker; write {name} = 1 in {path}\n"))
 
     def test_no_room(self):
         vector = os.path.join(LAYOUT, "vector")

@@ -1,7 +1,7 @@
 # test_snippets.py: does every snippet of README.md and of the manual's chapters do what stands there?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Each page is gone through once, from top to bottom, in a directory of its own, where examples and build/pto/tools/pto are what they are
+# Each page is gone through once, from top to bottom, in a directory of its own, where examples and build/pto/programs/pto/pto are what they are
 # in a checkout, and the files of doc/own.md ("scale.c: ...") lie. What stands behind ``` says what becomes of a block:
 #
 #   c, cpp, ini, csv   a file: its name is file=NAME, or in the comment of its first line; something that is run has to use it. With
@@ -11,7 +11,7 @@
 #   sh                 is run by the shell. Lines with a word that stands for something (PID, FILE) are not
 #   console            lines that begin with "$ " are run, the others are what comes out of it: standard output, then standard error
 #   output             what the block before it prints, on both streams; below `raises` the error, too. White space is all the same; "..." is
-#                      anything; with `rough` any number is as good as another
+#                      anything; with `rough` any number is as good as another, and so is the unit of a time
 #   text               is nothing that can be run: a picture of letters, a form
 #
 # Words behind the language: status=N of sh and console; raises of python; norun="why" for what can not be run here, and these
@@ -95,12 +95,16 @@ def blocks(page):
 
 def pattern(expected, rough):
     words = []
+    if rough:
+        expected = re.sub(r"(?<=\d) (?=\d{3}\b)", "", expected)
     for word in expected.split():
         if word == "...":
             words.append(r"(?:.*?\S)?")
             continue
         word = re.escape(word).replace(re.escape("..."), ".*?")
-        words.append(re.sub(r"\d(?:[\d,]|\\\.\d)*", lambda _: r"[\d.,]+", word) if rough else word)
+        if rough:
+            word = re.sub(r"\d(?:[\d,]|\\\.\d)*", lambda _: r"[\d.,]+(?: \d{3}\b)*", re.sub(r"^(ns|us|ms|s)\b", "(?:ns|us|ms|s)", word))
+        words.append(word)
     return r"\s*" + r"\s+".join(words).replace(r"(?:.*?\S)?\s+", r"(?:.*?\s)??") + r"\s*\Z"
 
 
@@ -204,8 +208,8 @@ class Snippets(unittest.TestCase):
     def page(self, page):
         everything = blocks(page)
         with tempfile.TemporaryDirectory() as directory:
-            os.makedirs(os.path.join(directory, "build", "pto", "tools"))
-            os.symlink(PTO, os.path.join(directory, "build", "pto", "tools", "pto"))
+            os.makedirs(os.path.join(directory, "build", "pto", "programs", "pto"))
+            os.symlink(PTO, os.path.join(directory, "build", "pto", "programs", "pto", "pto"))
             os.symlink(os.path.join(ROOT, "examples"), os.path.join(directory, "examples"))
             if PYTHON:
                 os.mkdir(os.path.join(directory, "bin"))
@@ -250,8 +254,8 @@ class Snippets(unittest.TestCase):
     def test_patterns(self):
         """What is compared, and what is not."""
         for expected, got, rough, same in (("a b\n", "a  b", False, True), ("a b", "a c", False, False), ("a ... z", "a b c z", False, True),
-                                           ("a ... z", "a z", False, True), ("a ... z", "a b", False, False), ("12 ms", "13.5 ms", True, True),
-                                           ("12 ms", "13.5 us", True, False), ("12", "13", False, False), ("x=0x...,", "x=0x7f2,", False, True),
+                                           ("a ... z", "a z", False, True), ("a ... z", "a b", False, False), ("12 ms, 1 234", "13.5 us, 99", True, True),
+                                           ("12 ms, 99/s", "13.5 s, 12 345/s", True, True), ("12 ms", "13 kg", True, False), ("12 ms", "13 us", False, False), ("12", "13", False, False), ("x=0x...,", "x=0x7f2,", False, True),
                                            ("a", "a b", False, False), ("a ...", "a b c", False, True), ("... c", "a b c", False, True)):
             with self.subTest(expected=expected, got=got):
                 self.assertEqual(re.match(pattern(expected, rough), got, re.DOTALL) is not None, same)

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "fiber.h"
-#include "pto_exec.h"
+#include "../../pto/exec/fiber.h"
+#include "../../pto/exec/pto-exec.h"
 #include "../short.h"
 
 #include <glib.h>

@@ -4,7 +4,7 @@
  */
 #include "exec-test.h"
 
-#include "exec-private.h"
+#include "../../pto/exec/exec-private.h"
 
 #include <string.h>
 

@@ -9,10 +9,16 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* --- kernels --- */
 
@@ -645,6 +651,37 @@ status_of_child (void (*fn) (int64_t *))
   return status;
 }
 
+#if !defined(PTO_ASAN) && !defined(PTO_TSAN)
+/* After these two the code would go on. */
+static void
+meet_breakpoint (int64_t *args)
+{
+  (void) args;
+#if defined(__x86_64__)
+  __asm__ volatile("int3");
+#else
+  raise (SIGTRAP);
+#endif
+}
+
+static void
+be_refused (int64_t *args)
+{
+  struct sock_filter filter[]
+      = { BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+          BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_getpriority, 0, 1),
+          BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+          BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+  struct sock_fprog program = { G_N_ELEMENTS (filter), filter };
+
+  (void) args;
+  if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+      || prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    raise (SIGSYS); /* not here */
+  syscall (SYS_getpriority, 0, 0);
+}
+#endif
+
 static void
 test_default_action (void)
 {
@@ -659,6 +696,12 @@ test_default_action (void)
   status = status_of_child (kernel_abort);
   g_assert_true (WIFSIGNALED (status));
   g_assert_cmpint (WTERMSIG (status), ==, SIGABRT);
+  status = status_of_child (meet_breakpoint);
+  g_assert_true (WIFSIGNALED (status));
+  g_assert_cmpint (WTERMSIG (status), ==, SIGTRAP);
+  status = status_of_child (be_refused);
+  g_assert_true (WIFSIGNALED (status));
+  g_assert_cmpint (WTERMSIG (status), ==, SIGSYS);
 #endif
 }
 

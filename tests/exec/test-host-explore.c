@@ -15,7 +15,7 @@
 /* What runs is another object, compiled with the machine's instrumentation. */
 #define pto_host_ops host_ops_not_run
 #endif
-#include "exec_host.c"
+#include "../../pto/exec/exec-host.c"
 #undef pto_host_ops
 
 #include "../weak/explorer.h"

@@ -6,7 +6,7 @@
  * token and its bell in test-host-explore.c. Here are real processes, a real keeper and real sleep.
  */
 #include "exec-test.h"
-#include "shared.h"
+#include "../../pto/exec/shared-wait.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "memory_file.h"
+#include "../../pto/exec/memory-file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
  * object, compiled with the machine's instrumentation.
  */
 #define pto_par_ops par_ops_not_run
-#include "exec_par.c"
+#include "../../pto/exec/exec-par.c"
 #undef pto_par_ops
 
 #include "../weak/explorer.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "exec-test.h"
-#include "shared.h"
+#include "../../pto/exec/shared-wait.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -361,7 +361,7 @@ ringer_main (struct page *page)
     }
 }
 
-/* The guest's side of exec_host.c, alone: every ring is heard, also the last. */
+/* The guest's side of pto/exec/exec-host.c, alone: every ring is heard, also the last. */
 static void
 test_ring_sleeper (void)
 {

@@ -7,6 +7,7 @@ import Pto from 'gi://Pto?version=1';
 const [here] = System.programArgs;
 export const elements = 16;
 export const fill = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+export const hold = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'hold.c']), null);
 // What a buffer holds now: GJS may give a copy of it.
 export const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 export const set_floats = (buffer, values) => buffer.write(0, new Uint8Array(Float32Array.from(values).buffer));

@@ -29,6 +29,20 @@ class Deep(Exception):
         return refuse_elsewhere, (self.args,)
 
 
+class Diverged(Exception):
+    """Its constructor takes what its text is made of, and keeps it."""
+    def __init__(self, step, value, more=None):
+        super().__init__(f"diverged at step {step}")
+        self.step, self.value, self.more = step, value, more
+
+
+class Missing(FileNotFoundError):
+    """As Diverged, of a class of the language with attributes of its own."""
+    def __init__(self, step):
+        super().__init__(2, "nothing there", f"/a/{step}")
+        self.step = step
+
+
 def refuse_elsewhere(args):
     raise RuntimeError("not here")
 

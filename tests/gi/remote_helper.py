@@ -32,7 +32,8 @@ def lives(pid):
     try:
         with open(f"/proc/{pid}/stat") as text:
             return text.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    # It may end between the two calls.
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -26,7 +26,7 @@ def exception(name, text, members=()):
 
 
 def meddle(message):
-    """With what became of one task (pto-remote-pack-private.h)."""
+    """With what became of one task (pto/remote/wire/task-format.h)."""
     body = message.get_body()
     if body is None or body.get_type_string() != "(ay)":
         return

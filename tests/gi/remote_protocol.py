@@ -4,5 +4,5 @@ import os
 import re
 
 here = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(here, "..", "..", "pto", "pto-remote-wire-private.h"), encoding="utf-8") as header:
+with open(os.path.join(here, "..", "..", "pto", "remote", "wire", "remote-messages.h"), encoding="utf-8") as header:
     PROTOCOL = int(re.search(r"#define PTO_REMOTE_PROTOCOL (\d+)u", header.read())[1])

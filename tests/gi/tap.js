@@ -1,5 +1,6 @@
 // tap.js: how does a test in JavaScript say what it found, and tell Meson?
 // SPDX-License-Identifier: LGPL-2.1-or-later
+import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 import System from 'system';
 import Pto from 'gi://Pto?version=1';
@@ -49,6 +50,23 @@ export async function rejected(promise, type, part) {
     throw new Error(`not rejected: ${part}`);
 }
 
+const made = [];
+
+// A directory, which goes at the end, with all that is in it.
+export function temporary() {
+    made.push(GLib.Dir.make_tmp('pto-js-XXXXXX'));
+    return made.at(-1);
+}
+
+function remove(path) {
+    const file = Gio.File.new_for_path(path), noLinks = Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS;
+    if (file.query_file_type(noLinks, null) === Gio.FileType.DIRECTORY) {
+        for (const info of file.enumerate_children('standard::name', noLinks, null))
+            remove(GLib.build_filenamev([path, info.get_name()]));
+    }
+    file.delete(null);
+}
+
 // Whatever they do; then tidyUp(), and the exit status.
 export async function main(tests, tidyUp = () => {}) {
     print(`1..${Object.keys(tests).length}`);
@@ -64,5 +82,6 @@ export async function main(tests, tidyUp = () => {}) {
         }
     }
     tidyUp();
+    made.forEach(remove);
     System.exit(failed ? 1 : 0);
 }

@@ -400,8 +400,14 @@ const tests = {
         const take = kernel('take', 'for (int i = 0; i < 8; i++) if (AT (float, 1)[i] > AT (float, 0)[i]) AT (float, 0)[i] = AT (float, 1)[i];', {args: 2});
         chipOf().use(chip => {
             chip.set_parameter('trace', true);
-            chip.run((orch, a, b) => {
+            chip.run((orch, a, b, off) => {
                 orch.submit_group([scale, scale], {args_list: [[a.read(), a.update(), 2], [b.read(), b.update(), 3]], cores: ['AIV7', null]});
+                // None of these runs: the element is 0.
+                for (const options of [{sync_start: true, block_dim: 2}, {cluster: orch.allocate_cluster()}])
+                    orch.submit(scale, a.read(), a.update(), 100, {...options, when: off});
+                orch.submit_mixed(null, scale, null, a.read(), a.update(), 100, {when: [off, 0]});
+                orch.submit_group([scale, scale], a.read(), a.update(), 100, {when: off});
+                orch.submit_group([scale], {args_list: [[a.read(), a.update(), 100]], when: off});
                 refused(() => orch.submit_group([scale], {args_list: [[]], cores: ['AIC1']}), TypeError, "\"AIC1\": a core of its kernel's type is wanted");
                 refused(() => orch.submit_group([scale], a.read(), {args_list: [[]]}), TypeError, 'one or the other');
                 for (const value of [1, 2, 3])
@@ -409,7 +415,7 @@ const tests = {
                 for (const value of [4, 9, 2])
                     orch.submit(add, b.reduce(take, 0), value);
                 refused(() => a.reduce('mean'), TypeError, '"mean" is nothing that tensors are reduced by');
-            }, x, y);
+            }, x, y, new Int32Array(1));
             equal([x[0], y[0]].join(), '8,9', 'the numbers');
             const cores = [...chip.trace.list_tasks().get_item(0).list_members()].map(member => chip.trace.list_cores().get_item(member.core).name);
             equal(cores.includes('AIV7'), true, cores.join());

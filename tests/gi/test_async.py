@@ -26,6 +26,7 @@ except ImportError:
 here = os.path.dirname(os.path.abspath(__file__))
 examples = os.environ.get("PTO_TEST_EXAMPLES", os.path.join(here, "..", "..", "examples"))
 spin = Pto.Callable.kernel(os.path.join(here, "spin.c"))
+hold = Pto.Callable.kernel(os.path.join(here, "hold.c"))
 who = contextvars.ContextVar("who")
 
 
@@ -396,6 +397,31 @@ class Callbacks(unittest.TestCase):
             self.assertIs(self.finish(lambda done: worker.run_callable_async(handle, args, callback=done),
                                       worker.run_callable_finish), True)
         self.assertEqual(list(x), [3.5] * 8)
+
+    def test_loop_goes_on(self):
+        """While a call of the function waits: nothing else lets the kernel return."""
+        x, turns = np.zeros(8, np.float32), []
+
+        def turn():
+            if not turns:
+                return True
+            with self.assertRaisesRegex(Pto.Error, "submit from the orchestration function") as caught:
+                fill(*turns[0], 1.0)
+            turns.append(caught.exception.code == Pto.Error.BUSY)
+            x[0] = 5
+            return False
+
+        def graph(orch, y):
+            orch.submit(hold, y.update())
+            turns.append((orch, y))
+            turns.append(orch.get_element(y, 0))
+
+        with chip() as worker:
+            source = GLib.timeout_add(1, turn)
+            self.assertIs(self.finish(lambda done: worker.run_async(graph, x, callback=done), worker.run_finish), True)
+            if len(turns) < 3:
+                GLib.source_remove(source)
+        self.assertEqual(turns[1:], [True, 5.0])
 
     def test_exceptions(self):
         error = LookupError("my own")

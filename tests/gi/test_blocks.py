@@ -63,6 +63,7 @@ KERNELS = {  # name: type of core, text
 """),
     "copy": ("aiv", "{ cells (args[1])[get_block_idx (args)] += cells (args[0])[get_block_idx (args)]; }\n"),
     "add": ("aiv", "{ cells (args[0])[0] += (int32_t) args[1]; }\n"),
+    "past": ("aiv", "{ cells (args[1])[1] = (int32_t) args[0]; }\n"),
     # Of a group whose members have arguments of their own.
     "own": ("aiv", "{ cells (args[1])[0] = cells (args[0])[0] + 1000 * (int32_t) get_block_idx (args)"
                    " + 100 * (int32_t) get_block_num (args) + (int32_t) args[2]; }\n"),
@@ -182,11 +183,41 @@ class Blocks(unittest.TestCase):
                 orch.submit(self.nothing, after=first, block_dim=2, sync_start=True)
                 orch.submit_mixed(self.nothing_cube, self.nothing, None, after=first, block_dim=2)
                 orch.submit(self.trap, when=flag, block_dim=4)
-                with self.assertRaisesRegex(GLib.Error, r"\(sync_start\) has no condition"):
-                    orch.submit(self.trap, when=flag, block_dim=4, sync_start=True)
+                orch.submit(self.trap, when=flag, block_dim=4, sync_start=True)
+                orch.submit(self.trap, when=flag, cluster=orch.allocate_cluster())
             worker.run(graph, flag)
             producers = [edge.producer for edge in worker.trace.list_edges()]
             self.assertEqual(producers, [producers[0]] * 4)
+
+    def test_conditions_of_several(self):
+        """A condition holds for each kind of task, in a run, in a graph that is captured, and in one that is built by hand."""
+        def graph(orch, x, flags):
+            for when in 0, 1:
+                orch.submit(self.block, x.update(), 1, block_dim=4, sync_start=True, when=(flags, when))
+                orch.submit(self.block, x.update(), 2, cluster=orch.allocate_cluster(), when=(flags, when))
+                orch.submit_mixed(None, self.block, None, x.update(), 100, when=(flags, when))
+                orch.submit_group([self.block] * 3, x.update(), 1000, when=(flags, when))
+                orch.submit_group([self.block], args_list=[[x.update(), 2000]], when=(flags, when))
+
+        by_hand = Pto.Graph()
+        a, b = by_hand.add_argument(4, "i4"), by_hand.add_argument(2, "i4")
+        tasks = []
+        for when in 0, 1:
+            tasks.append(by_hand.add_task(self.block, a.update(), 1, block_dim=4, sync_start=True, when=(b, when)))
+            tasks.append(by_hand.add_mixed(None, self.block, None, a.update(), 100, when=(b, when)))
+            tasks.append(by_hand.add_group([self.block] * 3, [[a.update(), 1000]] * 3, when=(b, when)))
+        for first, second in zip(tasks, tasks[1:]):
+            by_hand.add_successor(first, second)
+        wanted = np.array([41 + 12 + 110 + 1030 + 2010, 41 + 1030, 41 + 1030, 41])
+        for worker in self.workers():
+            x, flags = np.zeros(4, "i4"), np.array([0, 1], "i4")
+            worker.run(graph, x, flags)
+            np.testing.assert_array_equal(x, wanted)
+            worker.run(worker.capture(graph, x, flags), x, flags)
+            np.testing.assert_array_equal(x, 2 * wanted)
+            x[:] = 0
+            worker.run(by_hand, x, flags)
+            np.testing.assert_array_equal(x, wanted - [12 + 2010, 0, 0, 0])
 
     def test_element(self):
         """Behaviour 21: the orchestration reads what all blocks have written, and writes when all have read."""
@@ -317,6 +348,32 @@ class Blocks(unittest.TestCase):
             with self.assertRaisesRegex(GLib.Error, "task 1.*: member 0 is for place 8, which is no AIV of this machine"):
                 small.run(graph, x, np.zeros(3, "i4"), z)
 
+    def test_arguments_of_members(self):
+        """An error in a member's argument names the member, its kernel and its own argument."""
+        for worker in self.workers():
+            x = np.zeros(4, "i4")
+
+            def graph(orch, x):
+                orch.submit_group([self.own, self.add, self.own], args_list=[
+                    [x.read(), x.view([1], [0]).write_existing(), 1], [orch.tensor(1, "i4").update(), 3], [x.read(), x.view([1], [1]).write_existing(), 1]])
+            with self.assertRaisesRegex(GLib.Error, r"\(add\).*: member 1 of a group: argument 0: the tensor has no memory yet"):
+                worker.run(graph, x)
+
+            def strays(orch, x):
+                y = orch.tensor(1, "i4")
+                orch.submit_group([self.own, self.past], args_list=[[x.read(), x.view([1], [0]).write_existing(), 1], [3, y.write()]])
+            with self.assertRaisesRegex(GLib.Error, r"\(past\).*: the kernel wrote at least 4 bytes past argument 1 \(declared int32 \[1\]\)"):
+                worker.run(strays, x)
+
+    def test_advice_for_members(self):
+        """Members of a group begin at once: nothing advises them sync_start, which a group refuses."""
+        for worker in self.workers(check="access"):
+            x = np.zeros(4, "i4")
+            with self.assertRaisesRegex(GLib.Error, r"no order and touch the same bytes.* meet between the two \(pto_sync_all\(\)\)"):
+                worker.run(lambda orch, x: orch.submit_group([self.add, self.add], x.view([1], [0]).update(), 1), x)
+            with self.assertRaisesRegex(GLib.Error, r"meet between the two \(pto_sync_all\(\), sync_start\)"):
+                worker.run(lambda orch, x: orch.submit(self.add, x.view([1], [0]).update(), 1, block_dim=2), x)
+
     def test_cost_of_members(self):
         """In virtual time a member costs what its own arguments are."""
         own = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(self.directory, "own.c"), None)
@@ -436,11 +493,10 @@ class Blocks(unittest.TestCase):
         x = graph.add_argument(4, "i4")
         foreign = Pto.Tensor.of(np.zeros(4, "i4"))
         for words, call in (
-                (r'^pto-error-quark: test_blocks\.py:\d+: task 0: kernel "scratch": argument 1 is scratch memory, which each launch makes',
+                (r'^test_blocks\.py:\d+: task 0: kernel "scratch": argument 1 is scratch memory, which each launch makes',
                  lambda: graph.add_task(self.scratch, x.update(), (foreign, Pto.Direction.SCRATCH))),
                 ("its condition is no tensor of this graph", lambda: graph.add_task(self.add, x.update(), 1, when=foreign)),
                 ("an element that its tensor does not have", lambda: graph.add_task(self.add, x.update(), 1, when=(x, 4))),
-                ("has no condition", lambda: graph.add_task(self.block, x.update(), 1, when=x, block_dim=2, sync_start=True)),
                 ("the arguments are for a cluster: in a graph nobody allocates one", lambda: graph.add_task(self.add, terms(set_cluster=1))),
                 (r"which tasks it comes after: only a submit has that, and add_successor\(\)", lambda: graph.add_task(self.add, terms(add_after=1))),
                 ("block_dim is 0: a task has 1 to", lambda: graph.add_task(self.block, x.update(), 1, block_dim=0)),
@@ -464,6 +520,11 @@ class Blocks(unittest.TestCase):
 
         def submit(orch, x, **said):
             return orch.submit(self.meet, x.update(), **said)
+
+        def conditional(x):
+            args = Pto.TaskArgs(x.update())
+            args.set_condition(x, [0])
+            return args
 
         def in_freed(orch, x):
             freed.append(orch.allocate_cluster())
@@ -489,7 +550,6 @@ class Blocks(unittest.TestCase):
             (lambda orch, x: orch.submit_mixed(self.vector, self.cube, None, x.update()), GLib.Error,
              'kernel "vector" is for the AIV, but it is given as aic of a mixed task'),
             (lambda orch, x: orch.submit_mixed(None, None, None, x.update()), GLib.Error, "a mixed task has at least one kernel"),
-            (lambda orch, x: orch.submit_mixed(self.cube, None, None, x.update(), when=x), TypeError, "when"),
             (lambda orch, x: orch.submit_group([self.meet_cube] * 25, x.update()), GLib.Error,
              'kernel "meet_cube": its task needs 25 AIC cores of the chip at once, which this one has 24 of'),
             (lambda orch, x: orch.submit_group([], x.update()), GLib.Error, "a group has at least one kernel"),
@@ -506,7 +566,8 @@ class Blocks(unittest.TestCase):
              GLib.Error, r'member 1 of a group: kernel "meet": argument 0 '),
             (lambda orch, x: orch.submit_group([self.meet] * 2, args_list=[[x.read()] * 100, [x.read()] * 100]), GLib.Error,
              "the members of a group have 200 arguments together; a task takes at most 128"),
-            (lambda orch, x: submit(orch, x, block_dim=4, sync_start=True, when=x), GLib.Error, r"\(sync_start\) has no condition"),
+            (lambda orch, x: orch.submit_group([self.meet] * 2, args_list=[conditional(x), conditional(x)]), GLib.Error,
+             "the arguments of two members have a condition: a group runs as a whole"),
             (lambda orch, x: submit(orch, x, cluster=99), GLib.Error, 'kernel "meet": cluster 99 is not allocated in this run'),
             (lambda orch, x: submit(orch, x, cluster=1.5), TypeError, 'kernel "meet": cluster is 1.5: a number that allocate_cluster'),
             (in_freed, GLib.Error, "cluster . is not allocated in this run"),

@@ -1,5 +1,6 @@
 # test_checks.py: can one run ask that its kernels are checked, on any worker, and what does it find there?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import contextlib
 import json
 import os
 import shutil
@@ -74,7 +75,10 @@ class Checks(unittest.TestCase):
             self.write(name, text)
         for name in "add", "spoil", "fold":
             setattr(self, name, Pto.Callable.kernel(self.path(name)))
-        self.x, self.y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+        # More than a page apart, so that what lies beside one of them is not the other one.
+        memory = np.zeros(4096, "f4")
+        self.x, self.y = memory[1024:1032], memory[3072:3080]
+        self.x[:] = range(8)
 
     def path(self, name):
         return os.path.join(self.directory, name + ".c")
@@ -200,7 +204,7 @@ class Checks(unittest.TestCase):
             graph.add_successor(graph.add_task(self.add, y.read(), y.update(), 1), graph.add_task(self.add, y.read(), x.write(), 1))
             worker.run(graph, self.x.copy(), self.y, config=CHECKED)
             # In no order; as what takes turns, or has copies, they are.
-            for how, words in (("update", "task 0 of ring 0 .* and task 1 of ring 0 .* are in no order .*: add task 1 as a successor of task 0 to the graph"),
+            for how, words in (("update", "task 0 of ring 0 .* and task 1 of ring 0 .* are in no order .*: add task 1 of ring 0 as a successor of task 0 of ring 0 to the graph"),
                                ("commute", None), ("reduce", None)):
                 graph = Pto.Graph()
                 x, y = graph.add_argument(8), graph.add_argument(8)
@@ -227,6 +231,49 @@ class Checks(unittest.TestCase):
 
         self.everywhere(test)
 
+    def copies(self, name, text, suffix=".c"):
+        path = os.path.join(self.directory, name + suffix)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return Pto.Callable.kernel(path)
+
+    def test_copies(self):
+        """What the compiler makes of copies of constant sizes, also where it makes instructions of them."""
+        entry = 'extern "C" void kernel_entry (int64_t *args)\n{\n  float b[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };\n  float *x = &AT (0, 0), *y = &AT (1, 0);\n  %s;\n}\n'
+        plain = HEAD + entry.replace('extern "C" ', "")
+        cxx = "#include <algorithm>\n#include <cstring>\n" + HEAD + entry
+        wrote = r"wrote to bytes 0 to %d of its argument 0 \(INPUT"
+        for number, (text, lie, twin, suffix, words) in enumerate((
+                (cxx, "std::copy (b, b + 8, x)", "std::copy (b, b + 8, y)", ".cc", wrote % 31),
+                (cxx, "std::copy (b, b + 4, x)", "std::copy (b, b + 4, y)", ".cc", wrote % 15),
+                (cxx, "std::copy_n (x + 8, 8, y)", "std::copy_n (x, 8, y)", ".cc", r"read bytes 32 to 63 of the memory of its argument 0"),
+                (cxx, "std::fill_n (x, 8, 0.0f)", "std::fill_n (y, 8, 0.0f)", ".cc", wrote % 31),
+                (cxx, "std::memcpy (x, b, 24)", "std::memcpy (y, x, 24)", ".cc", wrote % 23),
+                (plain, "__builtin_memset (x, 0, 32)", "__builtin_memset (y, 0, 32)", ".c", wrote % 31),
+                (plain, "__builtin_memcpy (x, b, 8)", "__builtin_memcpy (y, x, 8)", ".c", wrote % 7),
+                (plain, "__builtin_memmove (x, b, 20)", "__builtin_memmove (y, x, 20)", ".c", wrote % 19),
+                (plain, "struct s { float a[8]; }; *(struct s *) x = *(struct s *) b", "struct s { float a[8]; }; *(struct s *) y = *(struct s *) x", ".c",
+                 wrote % 31))):
+            with self.subTest(lie=lie), Pto.Worker() as worker:
+                worker.set_parameter("backend", "det")
+                right, wrong = (self.copies(f"{kind}{number}", text % (code + "; (void) b; (void) x; (void) y"), suffix) for kind, code in (("right", twin), ("wrong", lie)))
+                worker.run(lambda orch, x, y, k=right: orch.submit(k, x.read(), y.write_existing()), self.x, self.y, config=CHECKED)
+                self.finds(words, worker.run, lambda orch, x, y, k=wrong: orch.submit(k, x.read(), y.write_existing()), self.x, self.y, config=CHECKED)
+
+    def test_machine(self):
+        """The checked form is compiled for the same machine: what the kernel's source asks is answered alike."""
+        text = HEAD + "void kernel_entry (int64_t *args)\n{\n  AT (1, 0) = VALUE;\n}\n"
+        asked = "".join(f"#ifdef {macro}\n#define V{i} {1 << i}\n#else\n#define V{i} 0\n#endif\n" for i, macro in enumerate(
+            ("__SSE4_2__", "__AVX__", "__AVX2__", "__AVX512F__", "__FMA__", "__ARM_FEATURE_SVE", "__ARM_FEATURE_DOTPROD")))
+        kernel = self.copies("machine", asked + text.replace("VALUE", "(float) (1000 + V0 + V1 + V2 + V3 + V4 + V5 + V6)"))
+        with Pto.Worker() as worker:
+            worker.run(self.one(kernel), self.x, self.y)
+            plain = self.y[0]
+            self.y[0] = 0
+            worker.run(self.one(kernel), self.x, self.y, config=CHECKED)
+            self.assertGreaterEqual(plain, 1000)
+            self.assertEqual(self.y[0], plain)
+
     def test_built_before(self):
         """A kernel without a source is taken at its word: that is said once, and the run goes well."""
         path = os.path.join(self.directory, "spoil.so")
@@ -235,6 +282,97 @@ class Checks(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout.count("well")), (0, 3), result.stderr)
         said = (result.stdout + result.stderr).count("spoil.so: it was not compiled to be checked: it is taken to touch what its arguments say")
         self.assertEqual(said, 1, result.stderr)
+
+    def test_unwritten(self):
+        """What a task leaves out of memory that the runtime made reads NaN, or 0xa5 in each byte, in checked runs, also between tasks of level 3."""
+        code = HEAD + "void kernel_entry (int64_t *args)\n{\n  %s\n}\n"
+        part = self.copies("part", code % "for (int i = 0; i < 3; i++) ((int *) &AT (0, 0))[i] = i;")
+        show = self.copies("show", code % "for (int i = 0; i < 8; i++) ((int *) &AT (1, 0))[i] = ((int *) &AT (0, 0))[i];")
+        integers = [0, 1, 2] + [-0x5a5a5a5b] * 5
+
+        def graph(orch, y, z):
+            for out, dtype in (y, "f4"), (z, "i4"):
+                made = orch.tensor(8, dtype=dtype)
+                orch.submit(part, made.write())
+                orch.submit(show, made.read(), out.write_existing())
+
+        def test(worker):
+            y, z = np.zeros(8, "f4"), np.zeros(8, "i4")
+            self.finds("which no task has written", worker.run, graph, y, z, config=CHECKED)
+            self.assertEqual((np.isnan(y).tolist(), z.tolist()), ([False] * 3 + [True] * 5, integers))
+
+        self.everywhere(test)
+        half = self.copies("half", code % "for (int i = 0; i < 3; i++) AT (1, i) = AT (0, i);")
+        for mode in Pto.ChildMode.PROCESS, Pto.ChildMode.THREAD:
+            with self.subTest(mode=mode), self.levels(3, child_mode=mode, num_sub_workers=1) as worker:
+                def above(orch, x, y):
+                    made = orch.tensor(8)
+                    orch.submit_next_level(chip, Pto.TaskArgs(x.read(), made.write()))
+                    orch.submit_sub(look, [made.read(), y.write_existing()])
+
+                chip = worker.register(self.chip(half))
+                look = worker.register(lambda args: np.copyto(np.asarray(args[1]), np.asarray(args[0])))
+                x, y = Pto.Buffer.array(8, "f4"), Pto.Buffer.array(8, "f4")
+                worker.run(above, x, y, config=CHECKED)
+                self.assertEqual(np.isnan(np.asarray(y)).tolist(), [False] * 3 + [True] * 5)
+
+    def test_past_a_buffer(self):
+        """A task that writes past a buffer, or before it, is named, whatever it says of it, and no later one; with and without a check."""
+        over = self.copies("over", HEAD + "void kernel_entry (int64_t *args)\n{\n  AT (0, args[1]) = 1;\n}\n")
+
+        def test(worker):
+            # Arrays of the library, which are shared with a process of the chip's own, and have guards.
+            x, y = Pto.Buffer.array(8, "f4"), Pto.Buffer.array(8, "f4")
+            for tag, at in [(tag, at) for tag in ("read", "no_dep", "update") for at in (8, -1)]:
+                def graph(orch, x, y):
+                    orch.submit(over, getattr(x, tag)(), at)
+                    orch.submit(self.add, y.read(), x.update(), 1)
+
+                where = "past" if at > 0 else "before"
+                with self.assertRaisesRegex(GLib.Error, rf"^task 0 of ring 0 \(over\).* wrote at least 4 bytes {where} the buffer of 32 bytes of argument 0") as caught:
+                    worker.run(graph, x, y)
+                self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.OUT_OF_BOUNDS))
+                # The check tells all that it has found, and what the guards have found.
+                with self.assertRaisesRegex(GLib.Error, rf"^task 0 of ring 0 \(over\).*\n(.*\n)*task 0 of ring 0 \(over\).* wrote at least 4 bytes {where}") as caught:
+                    worker.run(graph, x, y, config=CHECKED)
+                self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.ACCESS))
+                self.assertNotIn("(add)", caught.exception.message)
+                worker.run(lambda orch, x, y: orch.submit(self.add, y.read(), x.update(), 1), x, y)
+
+        self.everywhere(test)
+        # Chips below level 3 find it as well.
+        x, y = Pto.Buffer.array(8, "f4"), Pto.Buffer.array(8, "f4")
+        for mode in Pto.ChildMode.PROCESS, Pto.ChildMode.THREAD:
+            for where, at in ("past", 8), ("before", -1):
+                with self.subTest(mode=mode, where=where), self.levels(3, child_mode=mode) as worker:
+                    stray = self.copies(where, HEAD + f"void kernel_entry (int64_t *args)\n{{\n  AT (0, {at}) = 1;\n}}\n")
+                    chip = worker.register(self.chip(stray))
+                    with self.assertRaisesRegex(GLib.Error, rf"on L3/0/L2/0 failed: task 0 of ring 0 \({where}\).* wrote at least 4 bytes {where} the buffer of 32 bytes of argument 0") as caught:
+                        worker.run(lambda orch, x, y: orch.submit_next_level(chip, Pto.TaskArgs(x.read(), y.write_existing())), x, y)
+                    self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.OUT_OF_BOUNDS))
+
+    def test_before_new_memory(self):
+        """What lies before the first memory of a ring, whatever that is: mostly the runtime's own."""
+        before = self.copies("before", HEAD + "volatile float seen;\nvoid kernel_entry (int64_t *args)\n{\n  for (int i = 0; i < 8; i++) AT (0, i) = 1;\n"
+                             "  seen = AT (0, -args[1]);\n}\n")
+
+        def graph(orch, ring, at):
+            with contextlib.ExitStack() as scopes:
+                for _ in range(ring):
+                    scopes.enter_context(orch.scope())
+                orch.submit(before, orch.tensor(8).write(), at)
+
+        for isolate in False, True:
+            for window in 4, 1024, 16384, 65536:
+                with self.subTest(isolate=isolate, window=window), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", "det")
+                    worker.set_parameter("task-window", window)
+                    for ring in range(4):
+                        worker.run(graph, ring, 0, config=CHECKED)
+                        for at in 1, 10, 900:
+                            # Where nothing is mapped, the kernel crashes as well.
+                            with self.assertRaisesRegex(GLib.Error, rf"task 0 of ring {ring} \(before\), .*, read {4 * at} bytes before the memory of its argument 0 \(OUTPUT\)"):
+                                worker.run(graph, ring, at, config=CHECKED)
 
     def test_cache(self):
         """It is compiled when a run first needs it, once, and kept beside the other."""

@@ -17,6 +17,7 @@ OVERRIDES = os.path.dirname(inspect.getsourcefile(Pto.seeds))
 
 def written_here(what):
     """A function that the override's own lines define: not one of the library's that it wraps."""
+    what = inspect.unwrap(what) if inspect.isfunction(what) else what
     return inspect.isfunction(what) and os.path.dirname(what.__code__.co_filename) == OVERRIDES and "<locals>" not in what.__code__.co_qualname
 
 

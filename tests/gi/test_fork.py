@@ -1,10 +1,12 @@
 # test_fork.py: do workers work in processes that Python made, in whatever way?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import asyncio
 import concurrent.futures
 import multiprocessing
 import os
 import signal
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -109,6 +111,51 @@ class Fork(unittest.TestCase):
             with self.subTest(properties=properties), Pto.Worker(platform="a2a3sim", **properties) as worker:
                 worker.run(graph)
                 self.assertEqual(worker.statistics.tasks, 1)
+
+    def test_return_in_a_copy(self):
+        """A copy in which the function returns, or raises, ends and says why; the one that was copied goes on."""
+        def copy(end, status=1, *words_of_its_own):
+            words, own = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(60)
+                os.dup2(own, 2)
+                return end()
+            os.close(own)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), status)
+            with open(words, encoding="utf-8") as said:
+                text = said.read()
+            for expected in words_of_its_own or [" returned in a copy of the process, which fork() has made: "]:
+                self.assertIn(expected, text)
+            return pid
+
+        def raises():
+            raise ValueError("its own words")
+
+        def copies():
+            return all((copy(lambda: None), copy(raises, 1, "Traceback ", "in raises", "ValueError: its own words", " returned in a copy "),
+                        copy(lambda: sys.exit(5), 5, ""), copy(sys.exit, 0, ""), copy(lambda: sys.exit("gone"), 1, "gone\n")))
+
+        def graph(orch):
+            orch.submit_order()
+            return copy(orch.submit_order) and copies() and orch.submit_order()
+
+        def sub(args):
+            if copies():
+                args[0][0] = 7
+
+        for properties in {"isolate": False}, {"isolate": True}, {"level": 3, "sub_workers": 1}:
+            with self.subTest(properties=properties), Pto.Worker(platform="a2a3sim", **properties) as worker:
+                worker.run(graph)
+                self.assertEqual(worker.statistics.tasks, 2)
+                asyncio.run(asyncio.wait_for(worker.run_async(graph), 60))
+                self.assertEqual(worker.statistics.tasks, 2)
+        board = Pto.Buffer.new(8)
+        number = Pto.Tensor.new_for_buffer(board, 0, Pto.Dtype.INT64, [1])
+        with Pto.Worker(level=3, sub_workers=1) as worker:
+            handle = worker.register(sub)
+            worker.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), number)
+        self.assertEqual(struct.unpack("=q", board.ref_bytes().get_data()), (7,))
 
     def test_interrupt(self):
         """Ctrl-C ends a compiler, which is in a process group of its own."""

@@ -80,6 +80,164 @@ class Isolate(unittest.TestCase):
         expected[600:800] = 4 * expected[200:400]
         self.assertTrue((whole == expected).all())
 
+    def test_no_write_is_dropped(self):
+        """What a kernel writes to an INPUT, or through a number, is there as it is without isolate, or an error says what is lost."""
+        spoil = self.kernel("spoil", "  to[0] = from[0];\n  ((float *) from)[1] = 7;\n}\n")
+        number = self.kernel("number", "  to[0] = from[0];\n  if (args[3]) ((float *) args[2])[args[3] - 1] = 5;\n}\n")
+        path = os.path.join(self.directory, "orch.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  return (PTO2OrchestrationConfig){ .expected_arg_count = 4 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  PTOParam params[] = { make_input_param (pto2_rt_arg_tensor (rt, 0)), make_output_existing_param (pto2_rt_arg_tensor (rt, 1)),
+                        make_scalar_param (args[2]), make_scalar_param (args[3]) };
+
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 4);
+  return 0;
+}
+""")
+        chip = Pto.ChipOrchestration.new(path, None)
+        chip.add_kernel(0, "number", number)
+        lost = r"a kernel wrote to the address that argument 2 is as a number\. .*: give the program's as a tensor, or make it with a buffer, or set isolate to 0"
+
+        def graph(value, writes):
+            return lambda orch, x, y: orch.submit(number, x.read(), y.write_existing(), value, writes)
+
+        for backend in "par", "det", "threads":
+            for isolate in False, True:
+                # What another process could have a copy of is there before it.
+                x, y, other = np.ones(8, "f4"), np.zeros(8, "f4"), np.zeros(8, "f4")
+                large = np.zeros(1 << 20, "f4")
+                frozen = np.ones(8, "f4")
+                frozen.flags.writeable = False
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", backend)
+                    for given in x, frozen:
+                        worker.run(lambda orch, x, y: orch.submit(spoil, x.read(), y.write_existing()), given, y)
+                        self.assertEqual(given.tolist(), [1, 7] + [1] * 6)
+                    # These addresses lie in memory that is copied anyway, whatever the tasks say of it.
+                    for given in x, y:
+                        given[0] = 1
+                        worker.run(graph(given.ctypes.data, 1), x, y)
+                        self.assertEqual(given[0], 5)
+                        handle = worker.register(chip)
+                        given[0] = 1
+                        worker.run(handle, x, y, given.ctypes.data, 1)
+                        self.assertEqual(given[0], 5)
+                    # These are in no such memory: a kernel may get any number, whether it is an address or not.
+                    for value in other.ctypes.data, 1, 1 << 40, 0x10000:
+                        worker.run(graph(value, 0), x, y)
+                        worker.run(handle, x, y, value, 0)
+                    for named, run in ((r"^task 0 of ring 0 \(number\), submitted at test_isolate\.py:\d+: ", lambda: worker.run(graph(other.ctypes.data, 1), x, y)),
+                                       (r'^orchestration "orch": ', lambda: worker.run(handle, x, y, other.ctypes.data, 1))):
+                        other[:] = 0
+                        if isolate:
+                            with self.assertRaisesRegex(GLib.Error, named + lost) as caught:
+                                run()
+                            self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.OUT_OF_BOUNDS))
+                        else:
+                            run()
+                            self.assertEqual(other[0], 5)
+                    # A launched graph keeps its numbers, also where one lies in an array of the run.
+                    for array in y, large[:8]:
+                        worker.run(graph(large.ctypes.data, 0), x, y)
+                        captured = worker.capture(graph(large.ctypes.data, 1), x, y)
+                        if isolate:
+                            with self.assertRaisesRegex(GLib.Error, r"^task 0 of ring 0 \(number\), submitted at test_isolate\.py:\d+: " + lost):
+                                worker.run(captured, x, array)
+                        else:
+                            worker.run(captured, x, array)
+                            self.assertEqual(large[0], 5)
+
+    def test_number_before_its_tensor(self):
+        """A number that is an address in an array of the same task becomes that of the copy, wherever it stands."""
+        path = os.path.join(self.directory, "first.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(HEAD.replace("args[0], *y = (const TensorData *) args[1]", "args[2], *y = (const TensorData *) args[3]")
+                       + "  to[1] = ((const float *) args[0])[2] + from[0];\n  ((float *) args[1])[3] = 5;\n}\n")
+        first = Pto.Callable.kernel(path)
+
+        def only(orch, x, y, a, b, **how):
+            orch.submit(first, a, b, x.read(), y.update(), **how)
+
+        def grouped(orch, x, y, a, b):
+            orch.submit_group([first, first], args_list=[[a, b, x.read(), y.update()] for _ in range(2)])
+
+        def late(orch, x, y, a, b):
+            orch.submit(first, a, b, y.read(), y.update())
+            orch.submit(self.double, x.read(), y.update())
+
+        for backend in "par", "det", "threads":
+            for isolate in False, True:
+                condition = np.ones(1, "i4")
+                arrays = [np.zeros(8, "f4") for _ in range(10)]
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", backend)
+                    for graph in (only, grouped, lambda *all: only(*all, priority=1), lambda *all: only(*all, block_dim=2),
+                                  lambda *all: only(*all, when=(condition, 0))):
+                        x, y = arrays.pop(), arrays.pop()
+                        given = x, y, x.ctypes.data, y.ctypes.data
+                        x[:] = range(8)
+                        worker.run(graph, *given)
+                        self.assertEqual(y.tolist(), [0, 2, 0, 5, 0, 0, 0, 0])
+                        x[:] = range(10, 18)
+                        worker.run(graph, *given)
+                        self.assertEqual(y.tolist(), [0, 22, 0, 5, 0, 0, 0, 0])
+                    x[:], y[:] = range(8), 0
+                    # A task that runs before its tensor is known cannot be right.
+                    if isolate:
+                        with self.assertRaisesRegex(GLib.Error, r"argument 0 of task 0 of ring 0, submitted at test_isolate\.py:\d+, is a number, the address of memory that is given as a tensor only now. "
+                                                    "The chip's process had other memory there: give that task the tensor as well, or set isolate to 0"):
+                            worker.run(late, *given)
+                    else:
+                        worker.run(late, *given)
+                        self.assertEqual(y.tolist(), (2 * x).tolist())
+
+    def test_orchestration_and_arrays(self):
+        """What an orchestration itself reads and writes in the arrays of its run, as the page on foreign code says."""
+        path = os.path.join(self.directory, "itself.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  return (PTO2OrchestrationConfig){ .expected_arg_count = 3 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  Tensor x = pto2_rt_arg_tensor (rt, 1), y = pto2_rt_arg_tensor (rt, 2);
+  PTOParam params[] = { make_input_param (x), make_output_existing_param (y) };
+
+  ((float *) x.buffer.addr)[0] = ((const float *) args[0])[1] + 100;
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 2);
+  return 0;
+}
+""")
+        chip = Pto.ChipOrchestration.new(path, None)
+        chip.add_kernel(0, "double", self.double)
+        for isolate in False, True:
+            x, y = np.arange(4, dtype="f4"), np.zeros(4, "f4")
+            with self.subTest(isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                handle = worker.register(chip)
+                # The number before the tensor that it is the address of.
+                worker.run(handle, x.ctypes.data, x, y)
+                self.assertEqual((x.tolist(), y.tolist()), ([101, 1, 2, 3], [202, 2, 4, 6]))
+
+                def graph(orch, a, b):
+                    x[0] = 5
+                    orch.submit(self.double, a.read(), b.write_existing())
+                    seen.append(orch.get_element(b, [0]))
+                    orch.submit(self.double, b.read(), a.write_existing())
+
+                seen = []
+                worker.run(graph, x, y)
+                self.assertEqual((seen, y.tolist(), x.tolist()), ([10], [10, 2, 4, 6], [20, 4, 8, 12]))
+
     def test_property(self):
         self.assertTrue(self.worker.props.isolate)
         self.assertEqual(self.worker.dup_parameter("isolate"), "1")
@@ -199,7 +357,7 @@ class Isolate(unittest.TestCase):
                    "    except GLib.Error as error: print(error)\n")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout.splitlines()),
-                         (0, [f"pto-error-quark: {path} can not be started: fork: no reason was given (107)"
+                         (0, [f"{path} can not be started: fork: no reason was given"
                               for path in ("L2/0", "L3/0/sub0")]))
         self.assertEqual(done.stderr.count("BlockingIOError: [Errno 11] too many"), 2)
 

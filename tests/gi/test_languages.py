@@ -117,7 +117,7 @@ class Languages(unittest.TestCase):
         return self.said(sys.executable, "-c", BEGIN + program, *args, **choices)
 
     def test_english_is_what_there_is_without_a_catalogue(self):
-        self.assertEqual(self.python(SET_LOCALE + ERRORS, directory="/nonexistent"), ENGLISH)
+        self.assertEqual(self.python(SET_LOCALE + ERRORS, directory=os.path.join(self.scratch.name, "nowhere")), ENGLISH)
 
     def test_the_locale_is_the_program_s_affair(self):
         self.assertEqual(self.python(ERRORS), ENGLISH)
@@ -152,7 +152,7 @@ class Languages(unittest.TestCase):
         path = os.path.join(self.scratch.name, "program.js")
         pathlib.Path(path).write_text(JAVASCRIPT, encoding="utf-8")
         self.assertEqual(self.said(gjs, path, locale="C"), JAVASCRIPT_ENGLISH)
-        self.assertEqual(self.said(gjs, path, directory="/nonexistent"), JAVASCRIPT_ENGLISH)
+        self.assertEqual(self.said(gjs, path, directory=os.path.join(self.scratch.name, "nowhere")), JAVASCRIPT_ENGLISH)
         if shutil.which("msgfmt"):
             self.assertEqual(self.said(gjs, path), JAVASCRIPT_CHINESE)
 

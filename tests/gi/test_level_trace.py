@@ -472,13 +472,24 @@ class Trace(unittest.TestCase):
                 return n
 
             self.assertEqual(inside(), [1, 1])
-            pages = [Pto.Buffer.new(1) for _ in range(300)]
-            pages = [page for page in pages if page.get_fd() == pages[0].get_fd()]
-            self.assertTrue(8 < len(pages) < 300)
+            # A buffer takes a page more than its bytes and 64 do: so the arena is full, and has room for a page with a smaller
+            # buffer in the place of a large one.
+            for size in 1, 4096:
+                large = [Pto.Buffer.new(4096) for _ in range(3)]
+                filled = [Pto.Buffer.new(n) for n in [size] + 200 * [1]]
+                filled = [buffer for buffer in filled if buffer.get_fd() == large[0].get_fd()]
+                self.assertTrue(8 < len(filled) < 200)
+                said.clear()
+                self.assertEqual(inside(), [0, 0])
+                if len(said) == 1:
+                    break
+                del large, filled
             # A page for the table of the answers, and one for each answer.
             for expected, lost in (([0, 0], None), ([0, 0], (0, 1)), ([1, 0], (1,)), ([1, 1], ())):
                 if lost is not None:
-                    pages.pop()
+                    large.pop()
+                    filled.append(Pto.Buffer.new(1))
+                    self.assertEqual(filled[-1].get_fd(), filled[0].get_fd())
                 for again in range(3):
                     said.clear()
                     self.assertEqual(inside(), expected)
@@ -488,6 +499,45 @@ class Trace(unittest.TestCase):
                     self.assertEqual(len(said), len(lost))
                     for text, c in zip(said, lost):
                         self.assertRegex(text, rf"^no room for a trace of \d+ bytes of L2/{c}: set arena to more$")
+
+    def test_swimlane_shows_its_level(self):
+        """Arguments of tasks and what rings hold are in the file of level 4, and of no other."""
+        full = {"heap, ring 0", "dependency pool, ring 0", "TensorMap"}
+        add = os.path.join(os.environ["PTO_TEST_EXAMPLES"], "vector", "kernels", "add.c")
+
+        def shown(worker, graph, arrays, level):
+            with tempfile.TemporaryDirectory() as place:
+                config = Pto.CallConfig(enable_l2_swimlane=level, output_prefix=os.path.join(place, "run-"))
+                worker.run(graph, *arrays, config=config)
+                with open(os.path.join(place, "run-swimlane.json"), encoding="utf-8") as file:
+                    events = json.load(file)["traceEvents"]
+            arguments = [event["args"]["arguments"] for event in events if "arguments" in event.get("args", {})]
+            return arguments, full & {event["name"] for event in events if event["ph"] == "C"}
+
+        def check(worker, graph, arrays, words):
+            for level in 1, 2, 3, 4:
+                with self.subTest(level=level):
+                    arguments, counters = shown(worker, graph, arrays, level)
+                    self.assertEqual(counters, full if level == 4 else set())
+                    self.assertEqual(bool(arguments), level == 4)
+                    for line, word in zip(arguments[0] if arguments else [], words):
+                        self.assertIn(word, line)
+
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(isolate=isolate, backend=backend), Pto.Worker(isolate=isolate) as chip:
+                    chip.set_parameter("backend", backend)
+                    kernel = Pto.Callable.kernel(add)
+
+                    def graph(orch, x):
+                        made = orch.tensor(16)
+                        orch.submit(kernel, x.read(), x.read(), made.write())
+                        orch.submit(kernel, made.read(), x.read(), x.update())
+                    check(chip, graph, [np.ones(16, np.float32)], ["0: input float32 [16] strides [1] at 0x", "1: input float32", "2: output float32 [16]"])
+        with Pto.Worker(level=3, sub_workers=1) as worker:
+            handle, y = worker.register(lambda args: None), Pto.Buffer.array(16)
+            check(worker, lambda orch, y: orch.submit_sub(handle, [orch.tensor(16).write(), y.update(), 7]), [y],
+                  ["0: output float32 [16]", "1: inout float32 [16]", "2: 7"])
 
     def test_configuration(self):
         """A swimlane of the run itself records it, and writes where the configuration says."""

@@ -20,7 +20,7 @@ from gi.repository import GLib, Gio, Pto  # noqa: E402
 
 import levels_helper  # noqa: E402
 import sources_helper  # noqa: E402
-from levels_helper import Deep, Mismatch, Refused  # noqa: E402
+from levels_helper import Deep, Diverged, Mismatch, Missing, Refused  # noqa: E402
 import tap  # noqa: E402
 
 try:
@@ -281,6 +281,24 @@ class Levels(unittest.TestCase):
         for exception in self.raised_below(lambda: ValueError("a line\n" * 100, 7)):  # the text is cut, its arguments are not
             self.assertEqual(exception.args, ("a line\n" * 100, 7))
 
+    def test_exception_with_a_constructor(self):
+        """With all attributes that have a pickle, whatever its constructor takes, of a class that is local, and in a group."""
+        class Local(Diverged):
+            pass
+
+        for exception in self.raised_below(lambda: Diverged(3, 7.5, [1, 2])):
+            self.assertIs(type(exception), Diverged)
+            self.assertEqual((exception.args, exception.step, exception.value, exception.more), (("diverged at step 3",), 3, 7.5, [1, 2]))
+        for exception in self.raised_below(lambda: Diverged(3, 7.5, threading.Lock())):
+            self.assertEqual((type(exception), exception.step, exception.value, hasattr(exception, "more")), (Diverged, 3, 7.5, False))
+        for exception in self.raised_below(lambda: Local(4, "x")):
+            self.assertEqual((type(exception), str(exception), exception.step, exception.value), (Local, "diverged at step 4", 4, "x"))
+        for exception in self.raised_below(lambda: Missing(5)):
+            self.assertEqual((type(exception), exception.errno, exception.filename, exception.step), (Missing, 2, "/a/5", 5))
+        if hasattr(builtins, "ExceptionGroup"):
+            for group in self.raised_below(lambda: builtins.ExceptionGroup("all", [Diverged(6, 1), Local(7, 2)])):
+                self.assertEqual([(type(each), each.step, each.value) for each in group.exceptions], [(Diverged, 6, 1), (Local, 7, 2)])
+
     def test_exception_in_part(self):
         """What has no pickle, one that is too long, and one that can not be made here, arrive as their class and text."""
         for exception in self.raised_below(lambda: ValueError("locked", threading.Lock())):
@@ -373,7 +391,7 @@ class Levels(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "float32"):
             Pto.Tensor.of(np.zeros(3, complex))
         with Pto.Worker(level=3, sub_workers=1) as host:
-            with self.assertRaisesRegex(GLib.Error, "^pto-error-quark: task-timeout: "):
+            with self.assertRaisesRegex(GLib.Error, "^task-timeout: "):
                 host.set_parameter("task-timeout", "long")
             with self.assertRaisesRegex(TypeError, r"worker\.register\(\) it first"):
                 host.run(lambda orch: orch.submit_sub(lambda: None))

@@ -324,15 +324,15 @@ class Listings(unittest.TestCase):
             self.assertEqual(self.edges(worker), {(0, 1), (2, 3), (4, 5), (6, 7)})
 
     def test_18_3(self):
-        """The intermediate data in a tensor."""
+        """The intermediate data in a tensor: made before the scope, so that a task before it gives the memory."""
         before = "PTOParam cube_params[] = { make_inout_param (part[0]), make_output_param (made[0]), make_scalar_param (1) };\n" \
                  "PTOParam vec_params[] = { make_input_param (made[0]), make_inout_param (part[0]), make_scalar_param (2) };\n"
         for _, y, worker in self.runs(IN_CORE, "cube_params, 3", "vec_params, 3", before=before):
             self.assertEqual(list(y), [33, 6, 7, 8])
             placed = self.clusters(worker)
-            self.assertEqual([name for name, _ in placed], ["cube", "vec"])
-            self.assertEqual(placed[0][1], placed[1][1])
-            self.assertEqual(self.edges(worker), {(0, 1)})
+            self.assertEqual([name for name, _ in placed], ["alloc", "cube", "vec"])
+            self.assertEqual(placed[1][1], placed[2][1])
+            self.assertEqual(self.edges(worker), {(0, 1), (1, 2)})
 
     def test_18_3_pipe(self):
         """ "can use PIPE_IN/PIPE_OUT (local interconnect, no GM allocation)": the pipe is a tensor of one byte, and orders."""
@@ -342,7 +342,8 @@ class Listings(unittest.TestCase):
         listing = IN_CORE.replace("CUBE_KERNEL", "CUBE_MIXED").replace("VEC_KERNEL", "VEC_MIXED")
         for _, y, worker in self.runs(listing, "cube_params, 2", "vec_params, 2", before=before):
             self.assertEqual(list(y), [10, 6, 7, 8])
-            self.assertEqual(self.edges(worker), {(0, 1)})
+            self.assertEqual([task.name for task in worker.trace.list_tasks()], ["alloc", "cube_part", "vec_part"])
+            self.assertEqual(self.edges(worker), {(0, 1), (1, 2)})
 
     def test_18_4(self):
         """The picture: block_dim=4, cube and vector in each block, joined by a local pipe. One mixed task here."""

@@ -86,8 +86,8 @@ class Places(unittest.TestCase):
                 yield worker
 
     def function(self, orch, x, y):
-        made = orch.tensor(8)
         with orch.scope():
+            made = orch.tensor(8)
             orch.submit(self.add, x.read(), made.write(), 1)
             for i in range(2):
                 orch.submit(self.add, [made.view([4], [4 * i]).read(), y.view([4], [4 * i]).write_existing(), 2])

@@ -1,15 +1,49 @@
 // test_refusals.js: does JavaScript refuse what GJS would make something else of?
 // SPDX-License-Identifier: LGPL-2.1-or-later
 import GLib from 'gi://GLib';
+import GObject from 'gi://GObject';
 import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
 import {chip, elements, fill, floats, set_floats, submit_fill} from './chips.js';
-import {equal, main, refused, shown} from './tap.js';
+import {equal, main, refused, shown, temporary} from './tap.js';
 
 const [here] = System.programArgs;
 
 const tests = {
+    'what is suggested is taken': () => {
+        let n = 0;
+        for (const level of [2, 3]) {
+            const plain = new Pto.Worker({level});
+            const names = Pto.Worker.list_parameters().concat(GObject.Object.list_properties.call(Pto.Worker).map(each => each.get_name()));
+            for (const name of names) {
+                const isParameter = Pto.Worker.list_parameters().includes(name);
+                const value = isParameter ? plain.dup_parameter(name) : 1;
+                for (const wrong of [`${name.slice(0, 3)}${name.slice(4)}`, name.replaceAll('-', ''), `${name}x`].filter(each => !names.includes(each))) {
+                    let said = '';
+                    try {
+                        new Pto.Worker({level, [wrong]: value});
+                    } catch (error) {
+                        said = error.message;
+                    }
+                    const [, property] = said.match(/; did you mean "(.*)"\?$/) ?? [];
+                    const [, parameter, text] = said.match(/worker\.set_parameter\('(.*)', '(.*)'\)\?$/) ?? [];
+                    if (property !== undefined) {
+                        try {
+                            new Pto.Worker({level, [property]: value});
+                        } catch (error) { // a value of the wrong type is one
+                            equal(/no property|is a parameter|not writable/.test(error.message), false, error.message);
+                        }
+                    } else if (parameter !== undefined) {
+                        new Pto.Worker({level}).set_parameter(parameter, text);
+                    }
+                    n += Number(property !== undefined || parameter !== undefined);
+                }
+            }
+        }
+        equal(n > 100, true, `${n} suggestions`);
+    },
+
     tensors() {
         const columns = Pto.Tensor.new_external(4096, Pto.Dtype.FLOAT64, [6, 8]).as_strided([6, 2], [8, 3], 1);
         equal(columns.get_strides().join(), '8,3', 'strides');
@@ -17,13 +51,11 @@ const tests = {
     },
 
     platforms() {
-        const chip_dir = GLib.Dir.make_tmp('pto-js-XXXXXX');
+        const chip_dir = temporary();
         const chip_file = GLib.build_filenamev([chip_dir, 'chip.ini']);
         GLib.file_set_contents(chip_file, '[platform]\nclusters=5\n');
         equal(Pto.Platform.lookup(chip_file).get_n_clusters(), 5, 'clusters of a file');
         equal(Pto.Worker.new_chip(chip_file).get_platform(), chip_file, 'the platform is the file');
-        GLib.unlink(chip_file);
-        GLib.rmdir(chip_dir);
     },
 
     sizes() {
@@ -100,6 +132,12 @@ const tests = {
         equal(parameters.dup_parameter('task-window'), '16,32,64,128', 'of rings');
         equal(`${parameters.dup_parameter('clusters')} ${parameters.dup_parameter('trace')}`, '3 1', 'parameters');
         refused(() => parameters.set_parameter('clusters', 1.5), Pto.Error, '1.5');
+        for (const [name, value, said] of [['task-window', [16], '[16]: one value is wanted, or of rings a list of 4 sizes, one for each'],
+            ['backend', ['det'], '["det"]: one value'], ['clusters', null, 'null is no number, switch or text'], ['clusters', undefined, 'undefined is no'],
+            ['heap', {size: 16}, 'is no number, switch or text']])
+            refused(() => parameters.set_parameter(name, value), TypeError, `the parameter ${name}: ${name === 'heap' ? '' : said}`);
+        refused(() => parameters.set_parameter('heap', [4096, 4096]), Pto.Error, 'one for all rings wanted, or 4, one for each');
+        equal(parameters.dup_parameter('task-window'), '16,32,64,128', 'as before');
         parameters.close();
     },
 
@@ -236,7 +274,7 @@ const tests = {
             await value(run);
             equal(floats(buffer)[0], 3, 'it ran');
         }
-        const handle = worker.register(fill), directory = GLib.dir_make_tmp('pto-XXXXXX');
+        const handle = worker.register(fill), directory = temporary();
         GLib.file_set_contents(`${directory}/graph.c`, `#include "pto_orchestration_api.h"
 PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count) { return (PTO2OrchestrationConfig){ 0 }; }
 int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) { return 0; }\n`);
@@ -294,6 +332,20 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
             refused(() => (object.enable_pmuu = 1), TypeError, '.enable_pmuu does not exist');
         refused(() => (tensor.shape = [16]), TypeError, 'shape');
         refused(() => new Pto.Worker({isolat: true}), Error, 'isolat');
+        refused(() => new Pto.Worker({platfrom: 'a2a3sim'}), TypeError, 'Pto.Worker has no property platfrom; did you mean "platform"?');
+        refused(() => (config.block_dmi = 1), TypeError, 'Pto.CallConfig.block_dmi does not exist; did you mean "block_dim"?');
+        equal(new Pto.CallConfig({block_dim: 3, output_prefix: 'there'}).to_string(), 'block_dim=3 output_prefix=there', 'fields');
+        equal(new Pto.CallConfig({}) instanceof Pto.CallConfig && config.copy() instanceof Pto.CallConfig, true, 'one class');
+        refused(() => new Pto.CallConfig({block_dmi: 1}), TypeError, 'Pto.CallConfig.block_dmi does not exist; did you mean "block_dim"?');
+        refused(() => new Pto.CallConfig({colour: 1}), TypeError, 'Pto.CallConfig.colour does not exist');
+        refused(() => new Pto.CallConfig({block_dim: 'x'}), TypeError, '"x" is not an integer');
+        refused(() => new Pto.CallConfig(4), TypeError, 'Pto.CallConfig: 4 is no object of properties, as {block_dim: 4} is');
+        refused(() => worker.set_parameter('task-windw', 4), Pto.Error, '; did you mean "task-window"?');
+        refused(() => Pto.Callable.kernel('add.c', {arg: 3}), TypeError, 'there is no option arg: there are core, args, include_dirs, flags, cost; did you mean "args"?');
+        refused(() => Pto.Callable.kernel('add.c', {arg: 3, args: 2}), TypeError, 'there is no option arg: there are core, args, include_dirs, flags, cost');
+        refused(() => new Pto.Worker({level: 3, backend: 'det'}), TypeError, 'Pto.Worker: backend is a parameter: parameter backend has no effect on a worker of level 3');
+        refused(() => new Pto.Worker({back_end: 'det'}), TypeError,
+            "Pto.Worker has no property back_end; did you mean the parameter: after this, worker.set_parameter('backend', 'det')?");
         worker.close();
         equal(worker.state, Pto.WorkerState.CLOSED, 'a property');
     },

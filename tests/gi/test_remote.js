@@ -149,6 +149,34 @@ const tests = {
         equal(new Int16Array(remote.copy_from(address, 8n).toArray().slice().buffer).join(), '2,3,0,0', 'an address');
         host.close();
     },
+
+    'graphs work on memory there': async () => {
+        if (PYTHON === '')
+            return;
+        const host = new Pto.Worker({level: 4});
+        const [remote, other] = [0, 1].map(() => host.add_remote_worker('local:', {roots, python: PYTHON}));
+        const named = name => host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, `remote_steps:${name}`));
+        const [add, copy] = ['add_in_place', 'copy'].map(named), here = Pto.Buffer.array(4);
+        const make = worker => worker.alloc_buffer(16), over = (buffer, n = 4, at = 0) => Pto.Tensor.new_for_buffer(buffer, 4 * at, Pto.Dtype.FLOAT32, [n]);
+        const found = buffer => new Float32Array(buffer.read(0, 16).toArray().slice().buffer).join();
+        const [kept, given, elsewhere] = [make(remote), make(remote), make(other)];
+        const graph = host.capture((orch, x, y) => {
+            orch.submit_next_level(add, [x.update(), 1n], {worker: 0});
+            orch.submit_next_level(add, [over(kept, 2, 1).update(), 10n], {worker: 0});
+            orch.submit_next_level(copy, [over(kept).read(), y.write_existing()], {worker: 0});
+            return true;
+        }, over(given, 2), here);
+        equal([graph.n_arguments, graph.n_tasks].join(), '2,3', 'what is captured');
+        host.run(graph, over(given, 2), here);
+        equal(here.join(), '0,10,10,0', 'a launch');
+        await host.run_async(graph, over(given, 2, 2), here);
+        host.run(graph, over(given, 2, 2), here);
+        equal([here.join(), found(kept), found(given)].join(' '), '0,30,30,0 0,30,30,0 1,1,2,2', 'more of them');
+        refused(() => host.run(graph, over(elsewhere, 2), here), Pto.Error, 'task 0 of the graph ("add_in_place"): argument 0 of the graph is memory of L4/0/L3/1');
+        refused(() => host.run(graph, over(kept, 2), here), Pto.Error, 'argument 0 of the graph overlaps memory that task 1 has from its capture');
+        equal(found(kept), '0,30,30,0', 'nothing of what was refused was run');
+        host.close();
+    },
 };
 
 await main(tests);

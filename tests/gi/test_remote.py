@@ -288,13 +288,13 @@ class Remote(unittest.TestCase):
         """Why, is in the error: what is missing there, or what was said last."""
         elsewhere = {"launcher": [self.script("shift; exec /bin/sh -c \"$*\"\n"), "%h"], "shell": True, "program": os.environ["PTO_REMOTE"]}
         for choices, words in (
-                ({"roots": "/no/root"}, r"pto-remote on \S+: --root /no/root: No such file or directory"),
+                ({"roots": "/nonexistent/root"}, r"pto-remote on \S+: --root /nonexistent/root: No such file or directory"),
                 ({"roots": [root, os.path.join(root, "remote_steps.py")]}, "remote_steps.py: Not a directory"),
-                ({"python": "/no/python"}, "--python /no/python: No such file or directory"),
+                ({"python": "/nonexistent/python"}, "--python /nonexistent/python: No such file or directory"),
                 ({"python": self.script(f"exec {sys.executable} -S -E -I \"$@\"\n")}, "--python .*: ModuleNotFoundError: No module named 'gi'"),
                 ({"python": self.script("echo first >&2; echo this is no Python >&2; exit 3\n")},
                  r'for (local:|own://one) has exited with status 3 before it was ready\. Its last words: "this is no Python"'),
-                ({"program": "/no/pto-remote"}, r"there is no such program|Its last words: \".*/no/pto-remote: not found\"")):
+                ({"program": "/nonexistent/pto-remote"}, r"there is no such program|Its last words: \".*/nonexistent/pto-remote: not found\"")):
             for address, more in ("local:", {}), ("own://one", elsewhere):
                 with self.subTest(address=address, **choices), Pto.Worker(level=4) as host:
                     host.add_remote_worker(address, **{"roots": root, **more, **choices})

@@ -117,7 +117,7 @@ class RemoteAsking(unittest.TestCase):
         """Whoever asks meanwhile harms nobody."""
         host = Pto.Worker(level=4)
         self.addCleanup(host.close)
-        for name in "false", "true", "/no/such/program":
+        for name in "false", "true", "/nonexistent/such/program":
             host.add_remote_worker("local:", program=name)
         over = threading.Event()
 

@@ -295,7 +295,7 @@ class Refused(Case):
     def test_unknown(self):
         with self.assertRaisesRegex(GLib.Error, '"verbs" is no engine of a trusted fabric .trusted-fabric.: there is ucx'):
             self.host.add_remote_worker("local:", trusted_fabric="verbs")
-        done = subprocess.run([REMOTE, "--listen", "unix:/nowhere", "--trusted-fabric=verbs"], capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run([REMOTE, "--listen", "unix:/nonexistent/nowhere", "--trusted-fabric=verbs"], capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual((done.returncode, "there is ucx" in done.stderr), (64, True))
 
     def test_no_module(self):

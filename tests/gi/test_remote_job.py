@@ -262,7 +262,7 @@ class RemoteJob(unittest.TestCase):
         with self.assertRaises(GLib.Error) as raised:
             super(Pto.Worker, host).add_remote_job(["local:"] * 2, GLib.Variant("a{sv}", {"id": GLib.Variant("u", 3)}))
         self.assertIn("the option id is for one worker", raised.exception.message)
-        options = GLib.Variant("a{sv}", {"certificates": GLib.Variant("s", "/nowhere")})
+        options = GLib.Variant("a{sv}", {"certificates": GLib.Variant("s", "/nonexistent/nowhere")})
         with self.assertRaises(GLib.Error) as raised:
             super(Pto.Worker, host).add_remote_job(["tls://one:1"], options)
         self.assertIn("tls://one:1 is no rank of a job: mpirun begins nothing where pto-remote listens", raised.exception.message)

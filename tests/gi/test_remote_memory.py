@@ -32,7 +32,7 @@ def copy(args):
 
 
 def data(n, seed=3):
-    return bytes((i * i + seed) % 251 for i in range(n))
+    return ((np.arange(n, dtype="i8") ** 2 + seed) % 251).astype("u1").tobytes()
 
 
 @unittest.skipIf(np is None, "no numpy")
@@ -420,6 +420,17 @@ class Memory(unittest.TestCase):
         self.host.run(graph, out)
         self.assertEqual(out.tobytes(), b"abcd")
         self.host.run(written)
+
+        def given_back(orch, out):
+            b = worker.malloc(4)
+            orch.submit_next_level(self.fill, [Pto.Tensor.new_external(b, I16, [2]).write(), 9], worker=0)
+            orch.submit_next_level(self.copy, [Pto.Tensor.new_external(b, I16, [2]).read(), out.write_existing()], worker=0)
+            self.assertTrue(worker.free(b))
+            self.fails(Pto.Error.INVALID_ARGS, lambda: worker.free(b), "was given back")
+            self.assertNotEqual(worker.malloc(4), b)
+
+        self.host.run(given_back, out)
+        self.assertEqual(out.tolist(), [9, 9])
         self.assertEqual(worker.copy_from(a + 30, 8).get_data(), b"\0\0\7\0\7\0\0\0")
         self.fails(Pto.Error.INVALID_ARGS, lambda: other.copy_from(a, 4), "is memory of L4/0/L3/0, not of L4/0/L3/1")
         self.fails(Pto.Error.INVALID_ARGS, lambda: worker.copy_from(a, 4097), "4097 bytes from", "do not lie in memory of L4/0/L3/0")
@@ -722,19 +733,28 @@ class Memory(unittest.TestCase):
         self.assertEqual(out.tolist(), [10, 11, 12, 13])
 
     def test_a_graph(self):
-        """Which memory it has is known before it is launched: that of a worker, in a life of it, is not."""
-        x = self.remotes[1].alloc_buffer(8)
+        """It is given such memory or any other, whichever it was captured with; nothing travels."""
+        x, y = self.remotes[1].alloc_buffer(8), self.remotes[0].alloc_buffer(8)
         here = Pto.Buffer.array(4, "i2")
-        words = "argument 0 is memory of a remote worker, which is for tasks of that worker", "nor for graphs"
 
         def graph(orch, x):
             orch.submit_next_level(self.add, [x.update(), 1], worker=1)
 
-        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.capture(graph, over(x, 4)), *words)
-        captured = self.host.capture(graph, here)
-        self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.run(captured, over(x, 4)), *words)
-        self.host.run(captured, here)
-        self.assertEqual(here.tolist(), [1] * 4)
+        for first in here, over(x, 4):
+            captured = self.host.capture(graph, first)
+            self.host.run(captured, over(x, 4))
+            self.assertEqual(self.count(), (0, 0, 8))
+            self.host.run(captured, here)
+            self.assertEqual(self.count(), (8, 8, 0))
+            self.fails(Pto.Error.INVALID_ARGS, lambda: self.host.run(captured, over(y, 4)),
+                       'task 0 of the graph ("add_in_place"): argument 0 ("x") of the graph is memory of L4/0/L3/0, which no other worker sees')
+        self.assertEqual((here.tolist(), np.frombuffer(x.read(0, 8).get_data(), "i2").tolist()), ([2] * 4, [2] * 4))
+        chip = Pto.Worker()
+        graph = Pto.Graph()
+        graph.add_task(Pto.Callable.kernel(os.path.join(os.path.dirname(__file__), "fill.c"), "aiv"), graph.add_argument([4], "i2").write_existing(), 4)
+        self.fails(Pto.Error.INVALID_ARGS, lambda: chip.run(graph, over(x, 4)),
+                   "argument 0 is memory of a remote worker, which is for tasks of that worker, not for chips here")
+        chip.close()
 
     def test_chips_here(self):
         x = self.remotes[0].alloc_buffer(64)

@@ -66,8 +66,12 @@ class Moved(unittest.TestCase):
             self.host.run(lambda orch: [orch.submit_next_level(self.copy, [Pto.Tensor.of(x[i]).read(), Pto.Tensor.of(y[i]).write()])
                                         for i in range(n)])
             self.assertTrue((x == y).all())
-            self.assertEqual(check_moved(self, self.host), (64 * n, 64 * n, 0))
-            self.assertEqual({(task.get_bytes_sent(), task.get_bytes_received()) for task in self.host.trace.list_tasks()}, {(64, 64)})
+            sent, received, saved = check_moved(self, self.host)
+            tasks = [(task.get_bytes_sent(), task.get_bytes_received()) for task in self.host.trace.list_tasks()]
+            self.assertEqual(tasks, [(64, 64)] * n)
+            # A task that a worker had not begun goes to the other one when that has nothing to do; its tensor travels again.
+            self.assertEqual((sent % 64, received, saved), (0, 64 * n, 0))
+            self.assertIn(sent, range(64 * n, 2 * 64 * n))
 
     def test_large(self):
         """What is too large for a message takes its time before the task begins, and after it has ended."""

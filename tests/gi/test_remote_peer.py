@@ -30,14 +30,14 @@ def pad(data):
 
 
 def pack_task(pieces=(), tensors=(), digest=b"\1" * 32, config=bytes(30), scalars=(), kinds=b"", identity=0):
-    """One of a Run (pto-remote-pack-private.h)."""
+    """One of a Run (pto/remote/wire/task-format.h)."""
     data = struct.pack("<32sQ6I", digest, identity, len(config), len(pieces), len(tensors), len(scalars), len(kinds), 0) + pad(config)
     for block, offset, size, access, spans in pieces:
         data += struct.pack("<3Q2I", block, offset, size, access, len(spans))
         for at, contents in spans:
             data += struct.pack("<2Q", at, len(contents)) + pad(contents)
     for piece, offset, dtype, shape in tensors:
-        data += struct.pack("<Q8I", offset, piece, dtype, len(shape), *(list(shape) + [0] * 5)[:5])
+        data += struct.pack("<Q8I", offset, *(list(shape) + [0] * 5)[:5], len(shape), dtype, piece)
     return data + struct.pack(f"<{len(scalars)}Q", *scalars) + pad(kinds)
 
 

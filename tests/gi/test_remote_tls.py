@@ -223,13 +223,13 @@ class Listening(unittest.TestCase):
                                 (["--listen", "unix:relative"], "its path is relative"),
                                 (["--listen", "unix:/" + "x" * 200], "its path has 201 bytes, that of a socket has at most 107"),
                                 (["--listen", "tls://127.0.0.1:0", "--certificates", self.directory], "ca.pem"),
-                                (["--listen", "unix:/x", "--max-sessions=0"], "1 or more"),
+                                (["--listen", "unix:/nonexistent/x", "--max-sessions=0"], "1 or more"),
                                 (["--listen", "tls://127.0.0.1:99999"], '"99999" is no port: 0 to 65535 are'),
-                                (["--listen", "unix:/x", "--root=/no/root"], "--root /no/root: No such file or directory"),
-                                (["--listen", "unix:/x", "--serialized-python"], "--serialized-python wants an interpreter"),
-                                (["--listen", "unix:/x", "--certificates=c"], "--certificates is for tls://host:port, and not for unix:/x"),
-                                (["--listen", "unix:/x", "--allow=me"], "--allow is for tls://host:port, and not for unix:/x"),
-                                (["listen", "unix:/x"], '"listen" is no option'),
+                                (["--listen", "unix:/nonexistent/x", "--root=/nonexistent/root"], "--root /nonexistent/root: No such file or directory"),
+                                (["--listen", "unix:/nonexistent/x", "--serialized-python"], "--serialized-python wants an interpreter"),
+                                (["--listen", "unix:/nonexistent/x", "--certificates=c"], "--certificates is for tls://host:port, and not for unix:/nonexistent/x"),
+                                (["--listen", "unix:/nonexistent/x", "--allow=me"], "--allow is for tls://host:port, and not for unix:/nonexistent/x"),
+                                (["listen", "unix:/nonexistent/x"], '"listen" is no option'),
                                 (["--connect", "tls://127.0.0.1:1"], "--certificates")):
             with self.subTest(arguments):
                 done = subprocess.run([REMOTE, *arguments], capture_output=True, text=True, timeout=SECONDS)
@@ -329,8 +329,8 @@ class Listening(unittest.TestCase):
                                        ("tls://one", {"certificates": "c"}, "is no address"),
                                        ("tls://-one:1", {"certificates": "c"}, "is no address"),
                                        ("tls://one:1", {"certificates": "c", "roots": "."}, "is not for tls://one:1"),
-                                       ("unix:/x", {"python": "python3"}, "is not for unix:/x"),
-                                       ("unix:/x", {"certificates": "c"}, "is for tls://host:port"),
+                                       ("unix:/nonexistent/x", {"python": "python3"}, "is not for unix:/nonexistent/x"),
+                                       ("unix:/nonexistent/x", {"certificates": "c"}, "is for tls://host:port"),
                                        ("unix:x", {}, "is no address"), ("local:", {"certificates": "c"}, "is for tls://")):
             with self.subTest(address), self.assertRaisesRegex(GLib.Error, what):
                 host.add_remote_worker(address, **choices)

@@ -4,7 +4,7 @@ import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 import Pto from 'gi://Pto?version=1';
 
-import {chip, elements, fill, floats, submit_fill} from './chips.js';
+import {chip, elements, fill, floats, hold, set_floats, submit_fill} from './chips.js';
 import {equal, main, refused, rejected} from './tap.js';
 
 // Calling these gives something that would have to be awaited or taken from, by nobody.
@@ -60,6 +60,37 @@ const tests = {
         equal(told.length > before, true, 'of a promise');
         const {tasks: later_tasks} = worker.statistics;
         equal(told.at(-1).join(), [later_tasks, later_tasks, 0].join(), 'the last of a promise');
+        worker.close();
+    },
+
+    // While a call of the function waits: nothing else lets the kernel return.
+    async loop_goes_on() {
+        const worker = chip('par');
+        const buffer = new Pto.Buffer(4 * elements);
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        const words = [];
+        let waiting = null;
+        let element = null;
+        const source = GLib.timeout_add(GLib.PRIORITY_DEFAULT, 1, () => {
+            if (waiting === null)
+                return GLib.SOURCE_CONTINUE;
+            refused(() => submit_fill(waiting, buffer, 1), Pto.Error, 'submit from the orchestration function');
+            words.push('turn');
+            set_floats(buffer, [5]);
+            return GLib.SOURCE_REMOVE;
+        });
+        await worker.run_async(orch => {
+            const args = new Pto.TaskArgs();
+            args.add_tensor(tensor, Pto.Direction.INOUT);
+            orch.submit(hold, args);
+            waiting = orch;
+            element = orch.get_element(tensor, [0]);
+            words.push('end');
+        }, null, null, null);
+        if (words[0] !== 'turn')
+            GLib.source_remove(source);
+        equal(words.join(), 'turn,end', 'order');
+        equal(element, 5, 'element');
         worker.close();
     },
 
@@ -175,6 +206,58 @@ const tests = {
             for (const worker of [outer, inner])
                 worker.close();
         }
+    },
+
+    // Where a task was submitted whose kernel crashes, does not return, or writes past its output: on a chip, and below level 3.
+    place_of_a_fault() {
+        const directory = GLib.Dir.make_tmp('pto-test-XXXXXX');
+        const faults = {
+            crash: '*(volatile int *) 8 = 1;',
+            hang: 'for (volatile int i = 1; i;);',
+            past: '((volatile char *) (uintptr_t) t->buffer.addr)[t->buffer.size] = 1;',
+            death: 'kill (getpid (), SIGKILL); pause ();', // of the chip's process
+        };
+        const source = `${directory}/orchestration.c`;
+        GLib.file_set_contents(source, '#include "pto_orchestration_api.h"\nPTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *a, int n)\n' +
+            '{ return (PTO2OrchestrationConfig){ 0 }; }\nint aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *a, int n)\n{\n' +
+            '  uint64_t shape[1] = { 16 };\n  pto2_rt_init_tensor_pool (rt);\n  PTO2_SCOPE (rt)\n  {\n' +
+            '    PTOParam params[] = { make_output_param (make_tensor (shape, 1, PTO_DTYPE_FLOAT32)) };\n' +
+            '    pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 1);\n  }\n  return 0;\n}\n');
+        const line = Number(new Error().stack.match(/:(\d+):\d+\n/)[1]);
+        const onChip = kernel => orch => orch.submit(kernel, orch.tensor(Pto.Dtype.FLOAT32, [16]).write());
+        const onHost = part => orch => orch.submit_next_level(part, []);
+        GLib.setenv('PTO_TIMEOUT', '500', true);
+        for (const [name, body] of Object.entries(faults)) {
+            const path = `${directory}/${name}.c`;
+            GLib.file_set_contents(path, '#include "tensor.h"\n#include <signal.h>\n#include <unistd.h>\nvoid kernel_entry (int64_t *args)\n' +
+                `{ const TensorData *t = (const TensorData *) (uintptr_t) args[0]; (void) t; ${body} }\n`);
+            const kernel = Pto.Kernel.new(Pto.CoreType.AIV, path, null);
+            for (const isolate of name === 'death' ? [true] : [false, true]) {
+                const chip = new Pto.Worker({isolate});
+                refused(() => chip.run(onChip(kernel)), Pto.Error, `, submitted at test_runs.js:${line + 1}: the kernel`);
+                chip.close();
+            }
+            const part = Pto.ChipOrchestration.new(source, null);
+            part.add_kernel(0, name, Pto.Kernel.new(Pto.CoreType.AIV, path, null));
+            const host = new Pto.Worker({level: 3, devices: 1});
+            host.set_parameter('timeout', 60000); // that of the chip is over first
+            const handle = host.register(part);
+            let said = '';
+            try {
+                host.run(onHost(handle));
+            } catch (error) {
+                said = error.message;
+            }
+            const expected = name === 'death' ? [` while running "orchestration", submitted at test_runs.js:${line + 2};`]
+                : [`, submitted at test_runs.js:${line + 2}, on L3/0/L2/0 failed: `, `(${name}) on core AIV`, ', submitted at orchestration.c:11: the kernel '];
+            for (const words of expected)
+                equal(said.includes(words), true, said);
+            host.close();
+            GLib.unlink(path);
+        }
+        GLib.unsetenv('PTO_TIMEOUT');
+        GLib.unlink(source);
+        GLib.rmdir(directory);
     },
 
     // Where a task was submitted that fails.

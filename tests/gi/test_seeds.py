@@ -292,6 +292,10 @@ class Listings(unittest.TestCase):
             if runtime == "host_build_graph":
                 with self.assertRaisesRegex(GLib.Error, "while a graph is captured"):
                     worker.run(graph, args)
+                one, added, c = Pto.CallConfig(aicpu_thread_num=1), *self.add_args()
+                worker.run(Pto.Callable.chip(ADD), added, one)
+                self.assertTrue((c == 5).all())
+                self.assertEqual(one.get_aicpu_thread_num(), 1)
             else:
                 worker.run(graph, args)
                 self.assertEqual(read, [7])

@@ -187,8 +187,8 @@ class Words(unittest.TestCase):
                  lambda: s.RemoteCallable("remote_steps:fill", s.PYTHON_SERIALIZED)),
                 (TypeError, "can not be sent to a remote worker as bytes",
                  lambda: s.RemoteCallable(lambda orch, args, config: self, s.PYTHON_SERIALIZED)),
-                (GLib.Error, "/nowhere/pto.ini: there is no such file", lambda: s.RemoteCallable("/nowhere", s.CHIP_CALLABLE)),
-                (GLib.Error, "/nowhere.so: there is no such file", lambda: s.RemoteCallable("/nowhere.so:f", s.LIBRARY_SYMBOL)),
+                (GLib.Error, "/nonexistent/nowhere/pto.ini: there is no such file", lambda: s.RemoteCallable("/nonexistent/nowhere", s.CHIP_CALLABLE)),
+                (GLib.Error, "/nonexistent/nowhere.so: there is no such file", lambda: s.RemoteCallable("/nonexistent/nowhere.so:f", s.LIBRARY_SYMBOL)),
                 (GLib.Error, "can not be imported: write module:qualname", lambda: s.RemoteCallable("layer"))):
             with self.assertRaisesRegex(error, words):
                 call()
@@ -334,6 +334,42 @@ class Words(unittest.TestCase):
         for _ in range(4):
             self.w4.remote_free(self.w4.remote_malloc(a, 6 << 20))
             gc.collect()
+
+    def test_graphs(self):
+        """Each keeps memory or is given some, is launched with other memory, and runs go between."""
+        a, b = self.add()
+        add = self.w4.register(s.RemoteCallable("remote_steps:add_in_place"), workers=[a, b])
+        kept, given, other, elsewhere = (self.w4.remote_malloc(worker, 64) for worker in (a, a, a, b))
+
+        def ref(handle):
+            return s.RemoteTensorRef(handle, 16, (4,), "int64")
+
+        def step(orch, *args):
+            for tensor, value in ((ref(kept), 1), *[(arg, 10) for arg in args if arg is not None]):
+                remote = s.RemoteTaskArgs()
+                remote.add_tensor(tensor, s.INOUT)
+                remote.add_scalar(value)
+                orch.submit_next_level(add, remote, worker=a)
+
+        def read(handle):
+            self.w4.remote_copy_from(handle, found := np.zeros(8, "i8"), 64)
+            return found.tolist()
+
+        alone, both = self.w4.capture(step), self.w4.capture(step, ref(given).tensor())
+        for what, *args in (alone,), (both, given), (step,), (both, other), (step, given), (alone,), (both, given):
+            self.w4.run(what, *[ref(arg).tensor() for arg in args])
+        self.assertEqual([read(handle) for handle in (kept, given, other)], [[0, 0, n, n, n, n, 0, 0] for n in (7, 30, 10)])
+        with self.assertRaisesRegex(GLib.Error, "argument 0 of the graph is memory of L4/0/L3/1, which no other worker sees"):
+            self.w4.run(both, ref(elsewhere).tensor())
+        self.w4.remote_free(given)
+        with self.assertRaisesRegex(ValueError, r"they were freed by remote_free\(\)"):
+            self.w4.run(both, ref(given).tensor())
+        again = s.RemoteBufferHandle(a, self.w4.get_child(a).import_buffer(kept.buffer.export()))
+        self.w4.remote_free(kept)
+        self.w4.run(alone)
+        self.assertEqual(read(again), [0, 0, 8, 8, 8, 8, 0, 0])
+        with self.assertRaisesRegex(ValueError, r"they were freed by remote_free\(\)"):
+            self.w4.capture(step)
 
     def test_imported(self):
         """Another handle of the same memory, which outlasts the first."""

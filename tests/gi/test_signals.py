@@ -361,5 +361,75 @@ class TestSignals(unittest.TestCase):
             host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
         self.assertEqual(self.board[2], 1)
 
+    def test_own_child(self):
+        """One that the function itself forks is as without the library: Ctrl-C interrupts or ends it."""
+        def status():
+            process = os.fork()
+            if process == 0:
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    os._exit(1)
+                except KeyboardInterrupt:
+                    os._exit(2)
+                except Mine:
+                    os._exit(3)
+                finally:
+                    os._exit(4)
+            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+        def mine(*_):
+            raise Mine
+
+        def look(args):
+            args[0][0] = status()
+
+        handlers = (signal.default_int_handler, 2), (signal.SIG_DFL, -signal.SIGINT), (signal.SIG_IGN, 1), (mine, 3)
+        for handler, expected in handlers:
+            for name, properties in ("par", {}), ("isolated", {"isolate": True}), ("level 3", {"level": 3, "sub_workers": 1}):
+                with self.subTest(handler=handler, name=name), handled(signal.SIGINT, handler):
+                    self.assertEqual(status(), expected, "without the library")
+                    with Pto.Worker(**properties) as worker:
+                        worker.run(lambda orch: self.board.__setitem__(0, status()))
+                        self.assertEqual(self.board[0], expected)
+                        self.assertIs(signal.getsignal(signal.SIGINT), handler)
+            with self.subTest(handler=handler, name="SUB"), handled(signal.SIGINT, handler), Pto.Worker(level=3, sub_workers=1) as host:
+                handle = host.register(look)
+                host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+                self.assertEqual(self.board[0], expected)
+
+    def test_descriptor_of_child(self):
+        """Where an event loop listens, in a child that the program forks; nothing in one of the library's."""
+        def descriptor():
+            found = signal.set_wakeup_fd(-1)
+            signal.set_wakeup_fd(found)
+            return found
+
+        def status():
+            process = os.fork()
+            if process == 0:
+                os._exit(descriptor() & 0xFF)
+            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+        def look(args):
+            args[0][1] = descriptor()
+
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer)
+        try:
+            with Pto.Worker(level=3, sub_workers=1) as host:
+                handle = host.register(look)
+
+                def graph(orch, x):
+                    self.board[0] = status()
+                    orch.submit_sub(handle, [x.update()])
+                host.run(graph, self.board)
+                self.assertEqual(list(self.board[:2]), [writer, -1])
+                self.assertEqual(status(), writer, "between runs")
+        finally:
+            signal.set_wakeup_fd(before)
+            os.close(reader)
+            os.close(writer)
+
 
 tap.main()

@@ -156,6 +156,7 @@ class Stub(unittest.TestCase):
                         ast.unparse(d) in ("property", "overload") or d.__class__ is ast.Attribute for d in function.decorator_list):
                     continue
                 real = getattr(getattr(Pto, name, None), function.name, None)
+                real = inspect.unwrap(real) if inspect.isfunction(real) else real
                 if not inspect.isfunction(real) or not real.__code__.co_filename.endswith(
                         tuple(f"Pto{part}.py" for part in ("", "Arguments", "Functions", "Graphs", "Tensors", "Traces"))):
                     continue

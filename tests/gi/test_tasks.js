@@ -5,7 +5,7 @@ import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
 import {chip, elements, fill, floats, set_floats, submit_fill} from './chips.js';
-import {equal, main, refused} from './tap.js';
+import {equal, main, refused, temporary} from './tap.js';
 
 const [here] = System.programArgs;
 
@@ -147,7 +147,7 @@ const tests = {
 
     // By operators of the chip, and by a kernel: on all back ends, here and in another process.
     reductions() {
-        const dir = GLib.Dir.make_tmp(null);
+        const dir = temporary();
         const head = `#include "tensor.h"
 static int32_t *cells (int64_t arg) { return (int32_t *) ((const TensorData *) arg)->buffer.addr; }
 void kernel_entry (int64_t *args)`;
@@ -195,7 +195,7 @@ void kernel_entry (int64_t *args)`;
 
     // Blocks, kernels of one cluster, groups, clusters, scratch memory: on all back ends, here and in another process.
     several() {
-        const dir = GLib.Dir.make_tmp(null);
+        const dir = temporary();
         const head = `#include "pto_block.h"
 #include "tensor.h"
 static int32_t *cells (int64_t arg) { return (int32_t *) ((const TensorData *) arg)->buffer.addr; }
@@ -271,9 +271,6 @@ void kernel_entry (int64_t *args)`;
             equal(orch.n_clusters, 0, 'clusters of a level');
         }, null, null, null);
         host.close();
-        for (const name of ['block', 'push', 'pop', 'meet0', 'meet1', 'scratch'])
-            GLib.unlink(GLib.build_filenamev([dir, `${name}.c`]));
-        GLib.rmdir(dir);
     },
 };
 

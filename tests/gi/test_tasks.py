@@ -711,6 +711,37 @@ class Tasks(unittest.TestCase):
                 with self.assertRaisesRegex(Exception, "only a submit has that"):
                     worker.run_callable(worker.register(self.graph()), terms, None)
 
+    def test_of_another_run(self):
+        """A tensor of another run says so where it is read, on each machine, and may be output anew."""
+        self.write("other.c", ADD)
+        add = Pto.Callable.kernel(self.path("other.c"), core="aiv", args=2)
+        kept = []
+
+        def make(orch, x):
+            kept.append(orch.tensor(4, "i4"))
+            orch.submit(add, kept[0].write(), 1)
+            kept.append(orch.alloc(4, "i4"))
+            kept.append(kept[0].view([2], [1]))
+
+        with Pto.Worker() as one, Pto.Worker() as other, Pto.Worker(level=3, num_sub_workers=1) as above:
+            x = np.zeros(4, "i4")
+            one.run(make, x)
+            pass_on = above.register(lambda args: None)
+            for worker in one, other:
+                for words, function in (
+                        ('kernel "other": argument 0: ', lambda orch, x: orch.submit(add, kept[0].read(), 1)),
+                        ('kernel "other": argument 0: ', lambda orch, x: orch.submit(add, kept[2].update(), 1)),
+                        ('kernel "other": argument 0: ', lambda orch, x: orch.submit(add, kept[1].write_existing(), 1)),
+                        ("its condition: ", lambda orch, x: orch.submit(add, x.update(), 1, when=kept[0])),
+                        ("", lambda orch, x: orch.get_element(kept[0], [0]))):
+                    with self.assertRaisesRegex(GLib.Error, words + "the tensor is one of another run"):
+                        worker.run(function, x)
+                worker.run(lambda orch, x: (orch.submit(add, kept[0].write(), 1), orch.submit(add, kept[0].update(), 2)), x)
+            with self.assertRaisesRegex(GLib.Error, "argument 0: the tensor is one of another run"):
+                above.run(lambda orch, x: orch.submit_sub(pass_on, [kept[0].read()]), x)
+            with self.assertRaisesRegex(GLib.Error, "no task has output it"):
+                one.run(lambda orch, x: orch.submit(add, orch.tensor(4, "i4").read(), 1), x)
+
     def test_many_names(self):
         """Where the chip is in another process a submit names only so many."""
         add = Pto.Callable.kernel(self.path("add.c"))

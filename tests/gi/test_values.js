@@ -296,6 +296,31 @@ const tests = {
         worker.close();
     },
 
+    // What a run gives back is its tasks' until they have run.
+    given_back() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            let address = 0;
+            worker.start(null);
+            const out = worker.alloc_buffer(4 * elements);
+            worker.run(orch => {
+                address = worker.malloc(4 * elements);
+                const tensor = Pto.Tensor.new_external(address, Pto.Dtype.FLOAT32, [elements]);
+                orch.submit(fill, fill_args(tensor, 8));
+                equal(worker.free(address), true, 'given back');
+                refused(() => worker.free(address), 'is not the address of a device buffer');
+                orch.submit(fill, fill_args(Pto.Tensor.new_for_buffer(out, 0, Pto.Dtype.FLOAT32, [elements]), 9));
+                return true;
+            }, null, null, null);
+            refused(() => worker.copy_from(address, 4), 'lies in no device buffer');
+            equal(new Float32Array(out.read(0, 4).toArray().buffer)[0], 9, 'by a task');
+            // A task of a later run that is given it is named.
+            refused(() => worker.run(orch => orch.submit(fill, fill_args(Pto.Tensor.new_external(address, Pto.Dtype.FLOAT32, [elements]), 8)), null, null, null),
+                'was freed before the task had run');
+            worker.close();
+        }
+    },
+
     // Tensors that JavaScript forgets at once, while their tasks wait.
     run_keeps() {
         for (const backend of ['par', 'det', 'threads']) {

@@ -158,6 +158,11 @@ class Chips(unittest.TestCase):
         self.assertEqual(worker.dup_parameter("task-window"), "16,32,64,128")
         with self.assertRaisesRegex(GLib.Error, "one for all rings wanted, or 4, one for each"):
             worker.set_parameter("task-window", (16, 32))
+        for name, value in ("task-window", [16]), ("task-window", (16,)), ("backend", ["det"]):
+            with self.assertRaises(TypeError) as caught:
+                worker.set_parameter(name, value)
+            self.assertEqual(str(caught.exception), f"the parameter {name}: {value!r}: one value is wanted, or of rings a list of 4 sizes, one for each")
+        self.assertEqual(worker.dup_parameter("task-window"), "16,32,64,128")
 
     def test_parameters_are_texts_or_numbers(self):
         worker = Pto.Worker(platform="a2a3sim")
@@ -915,8 +920,8 @@ class Functions(unittest.TestCase):
         self.assertEqual(kernel.compiler_flags, ["-O1", "-DA=b c"])
         kernel.compiler_flags = "-O2 -g"
         self.assertEqual(kernel.compiler_flags, ["-O2", "-g"])
-        with self.assertRaisesRegex(GLib.Error, "/none: there is no such directory"):
-            Pto.Callable.kernel(str(here / "fill.c"), include_dirs="/none")
+        with self.assertRaisesRegex(GLib.Error, "/nonexistent/none: there is no such directory"):
+            Pto.Callable.kernel(str(here / "fill.c"), include_dirs="/nonexistent/none")
 
     def test_methods_of_callables(self):
         """What is compiled has methods for that; functions have not, nor have they attributes of that name."""

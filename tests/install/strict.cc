@@ -55,5 +55,6 @@ work (const int64_t *args)
   TPOP (args, 0, &value, sizeof value);
   pto_sync_all (args);
   pto_relax (args);
+  pto_writes_all (args);
   return pto_scalar_float (args[0]) + static_cast<float> (get_block_idx (args)) + value;
 }

@@ -27,7 +27,9 @@ HOW = "ninja -C BUILD write-abi writes what there is now into the two files"
 
 
 def run(*command, **options):
-    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    assert result.returncode == 0, f"{' '.join(command)} ends with {result.returncode}:\n{result.stderr}"
+    return result.stdout
 
 
 # What the libraries export.
@@ -158,7 +160,7 @@ def shared():
             for name in re.findall(r"\b(P\w+) =", body):
                 if not name.endswith("_COUNT"):
                     asked[f"enum {name}"] = name
-        for name in re.findall(r"^#define (PTO\w+) \(?(?:-?\d+\w*|PTO_\w+)\)?$", text, re.M):
+        for name in re.findall(r"^#define (PTO\w+) \(?(?:-?\d+\w*|PTO_\w+)\)? *$", text, re.M):
             asked[f"define {name}"] = name
     return asked
 
@@ -201,6 +203,12 @@ class Abi(unittest.TestCase):
         self.assertEqual(set(names), {soname(library), soname(seeds_library)})
         for path in (library, seeds_library):
             self.compare(os.path.relpath(SYMBOLS, source), set(names[soname(path)]), exported(path))
+
+    def test_thread_locals(self):
+        """A program that loads libpto later has a reserve of some 1600 bytes for all such libraries, and kernels take of it."""
+        for path in library, seeds_library:
+            found = re.search(r"^\s*TLS off.*\n.* memsz (0x[0-9a-f]+)", run("objdump", "-p", path), re.M)
+            self.assertLessEqual(int(found[1], 16) if found else 0, 256, path)
 
     def test_versions(self):
         """The version of a symbol is the one that its comment says, and that its package had."""

@@ -29,6 +29,7 @@ class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.mkdtemp(prefix="pto-install-")
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
         destination = os.path.join(cls.directory, "destination")
         cls.said = run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination])
         # Moved elsewhere: nothing may depend on where it was installed.
@@ -48,10 +49,6 @@ class Install(unittest.TestCase):
                        GI_TYPELIB_PATH=os.path.join(cls.libdir, "girepository-1.0"),
                        XDG_CACHE_HOME=os.path.join(cls.directory, "cache"))
         del cls.env["PTO_API_DIR"]
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.directory)
 
     def test_program(self):
         flags = run(["pkg-config", "--cflags", "--libs", "pto-1"], env=self.env).split()

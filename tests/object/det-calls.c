@@ -6,7 +6,7 @@
  */
 #include "det-world-private.h"
 
-#include "../../pto/exec/shared.h"
+#include "../../pto/exec/shared-wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,13 +326,15 @@ __wrap_g_usleep (gulong us)
     __real_g_usleep (us);
 }
 
-GThread *__real_g_thread_new (const char *name, GThreadFunc func, gpointer data);
-GThread *__wrap_g_thread_new (const char *name, GThreadFunc func, gpointer data);
+GThread *__real_g_thread_try_new (const char *name, GThreadFunc func, gpointer data,
+                                  GError **error);
+GThread *__wrap_g_thread_try_new (const char *name, GThreadFunc func, gpointer data,
+                                  GError **error);
 GThread *
-__wrap_g_thread_new (const char *name, GThreadFunc func, gpointer data)
+__wrap_g_thread_try_new (const char *name, GThreadFunc func, gpointer data, GError **error)
 {
   if (world_self () == NULL)
-    return __real_g_thread_new (name, func, data);
+    return __real_g_thread_try_new (name, func, data, error);
   return (GThread *) actor_new (world_self ()->process, name, func, data);
 }
 

@@ -6,22 +6,24 @@
 
 #include "det-ends.h"
 
-#include "pto-child-private.h"
-#include "pto-error-private.h"
-#include "pto-remote-child-parts-private.h"
-#include "pto-remote-child-private.h"
-#include "pto-remote-launch-private.h"
-#include "pto-remote-session-private.h"
+#include "../../pto/worker/child-server.h"
+#include "../../pto/base/error.h"
+#include "../../pto/remote/parent/bridge-parts.h"
+#include "../../pto/remote/parent/bridge.h"
+#include "../../pto/remote/launch/remote-launch.h"
+#include "../../pto/remote/worker/serve.h"
+#include "../../pto/worker/worker.h"
 #include "pto-remote.h"
 
 #include "det-world.h"
-#include "process/arena.h"
+#include "../../pto/process/arena.h"
 
 #include <stdlib.h>
 
 struct bridge
 {
   PtoRemoteChild *child;
+  struct pto_writes *writes;
   PtoRemoteHealth *health;
 };
 
@@ -86,23 +88,19 @@ list_nothing (gpointer data, guint worker)
   return g_ptr_array_new ();
 }
 
-static GPtrArray *
-list_own (PtoMachine *machine)
-{
-  return g_ptr_array_new ();
-}
-
 struct bridge *
 bridge_new (guint index, struct pto_writes *writes)
 {
-  const PtoChildParent parent = { .list = list_nothing };
   struct bridge *bridge = g_new0 (struct bridge, 1);
+  const PtoChildParent parent = { .list = list_nothing, .writes = &bridge->writes, .index = index };
+  PtoWorker *worker = g_ptr_array_index (workers, index);
   char path[16];
 
   g_snprintf (path, sizeof path, "L4/0/L3/%u", index);
+  bridge->writes = writes;
   bridge->child
-      = pto_remote_child_new (g_ptr_array_index (workers, index), path, &parent, list_own);
-  pto_remote_child_set_writes (bridge->child, writes, index);
+      = pto_remote_child_new (&worker->node, path, &parent, pto_worker_pack_parameters (worker),
+                              g_variant_new_array (G_VARIANT_TYPE ("a{ss}"), NULL, 0));
   return bridge;
 }
 
@@ -235,13 +233,14 @@ __wrap_pto_call_mailbox_new (void)
 }
 
 PtoRemoteHealth *__real_pto_remote_health_new (PtoRemoteStream *stream,
-                                               const PtoRemoteHealthConfig *config);
+                                               const PtoRemoteHealthConfig *config, GError **error);
 PtoRemoteHealth *__wrap_pto_remote_health_new (PtoRemoteStream *stream,
-                                               const PtoRemoteHealthConfig *config);
+                                               const PtoRemoteHealthConfig *config, GError **error);
 PtoRemoteHealth *
-__wrap_pto_remote_health_new (PtoRemoteStream *stream, const PtoRemoteHealthConfig *config)
+__wrap_pto_remote_health_new (PtoRemoteStream *stream, const PtoRemoteHealthConfig *config,
+                              GError **error)
 {
-  PtoRemoteHealth *health = __real_pto_remote_health_new (stream, config);
+  PtoRemoteHealth *health = __real_pto_remote_health_new (stream, config, error);
 
   if (get_far () != NULL)
     get_far ()->health = health;

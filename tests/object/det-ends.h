@@ -8,7 +8,7 @@
 #pragma once
 
 #include "../../pto/process/service.h"
-#include "../../pto/process/writes.h"
+#include "../../pto/process/write-log.h"
 
 #include <glib.h>
 

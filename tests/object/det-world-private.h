@@ -9,7 +9,7 @@
 
 #include "det-world.h"
 
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/exec/pto-exec.h"
 
 #include <setjmp.h>
 #include <sys/uio.h>

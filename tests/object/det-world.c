@@ -4,7 +4,7 @@
  */
 #include "det-world-private.h"
 
-#include "../../pto/exec/shared.h"
+#include "../../pto/exec/shared-wait.h"
 
 #include <string.h>
 

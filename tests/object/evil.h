@@ -5,17 +5,21 @@
  * The rows for test-foreign.c; what they do is in the kernel and the orchestration that it has
  * built.
  */
+#include <dlfcn.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __cplusplus
+#include "tensor.h"
 #include <stdexcept>
 #include <string>
 #endif
@@ -53,7 +57,24 @@ enum evil
   EVIL_THROW_INT,
   EVIL_THROW_NOEXCEPT,
   EVIL_THROW_LOST,
+  EVIL_RAISE_FATAL,
+  EVIL_PTHREAD_KILL,
+  EVIL_TGKILL,
+  EVIL_SYS_TKILL,
+  EVIL_RAISE_BLOCKED,
+  EVIL_RAISE_BESIDE,
+  EVIL_PTHREAD_KILL_BLOCKED,
+  EVIL_TGKILL_BLOCKED,
+  EVIL_SYS_QUEUE_BLOCKED,
+  EVIL_SIGQUEUE_BLOCKED,
+  EVIL_RAISE_SUSPENDED,
   /* These return. */
+  EVIL_RAISE_HANDLED,
+  EVIL_RAISE_PENDING,
+  EVIL_RAISE_LEFT,
+  EVIL_RAISE_IGNORED,
+  EVIL_FORK_AND_RAISE,
+  EVIL_BEGIN_PROGRAM,
   EVIL_BLOCK,
   EVIL_IGNORE_SIGINT,
   EVIL_DIRECTION,
@@ -63,12 +84,23 @@ enum evil
   EVIL_MXCSR,
   EVIL_ARGUMENTS,
   EVIL_FORK,
+  EVIL_FORK_UNSEEN,
+  EVIL_FORK_UNSEEN_AND_LOOP,
+  EVIL_FORK_AND_WAIT,
+  EVIL_SHELL_AND_WAIT,
+  /* These are for two runs at one time. */
+  EVIL_HOLD_HANDLER,
+  EVIL_HOLD_IGNORED,
+  EVIL_TAKE_SIGNALS,
   /* These are beyond what a process can hold. */
   EVIL_RAW_EXIT,
   EVIL_RAW_BLOCK_AND_CRASH,
   EVIL_THREAD,
   EVIL_KILL,
-  EVIL_NO_TLS
+  EVIL_NO_TLS,
+  /* Plus another: that is done by a destructor, when the thread ends. */
+  EVIL_BY_OBJECT = 1000,
+  EVIL_BY_KEY = 2000
 };
 
 #ifdef __cplusplus
@@ -159,6 +191,95 @@ struct EvilWitness
   ~EvilWitness () { gone++; }
 };
 int EvilWitness::gone;
+
+static volatile sig_atomic_t evil_handled;
+
+static void
+evil_handler (int signo)
+{
+  evil_handled = signo;
+  evil_zero = signo * 0;
+}
+
+/* As a library would that the kernel calls. */
+static pid_t
+evil_fork_unseen (void)
+{
+  pid_t (*unseen) (void);
+
+  *(void **) &unseen = dlsym (RTLD_DEFAULT, "fork");
+  return unseen ();
+}
+
+/* Sets the disposition, says so, waits until it may go, and sees that it was there all the time. */
+static void
+evil_hold (void (*handler) (int), const int64_t *args)
+{
+  const TensorData *f = (const TensorData *) args[1];
+  volatile float *said = (float *) f->buffer.addr + f->start_offset;
+  struct sigaction now;
+
+  signal (SIGUSR1, handler);
+  said[0] = 1;
+  do
+    {
+      usleep (1000);
+      sigaction (SIGUSR1, NULL, &now);
+      if (now.sa_handler != handler && said[2] == 0)
+        abort ();
+    }
+  while (said[1] == 0);
+}
+
+static void
+evil_block (int signo)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  sigaddset (&set, signo);
+  pthread_sigmask (SIG_BLOCK, &set, NULL);
+}
+
+/* A program that sends itself SIGTERM, in each way to begin one: it hears that. */
+static __attribute__ ((noinline)) void
+evil_begin_program (void)
+{
+  char shell[] = "/bin/sh", option[] = "-c", command[] = "kill -TERM $$; exit 0";
+  char *const argv[] = { shell, option, command, NULL };
+
+  for (int how = 0; how < 4; how++)
+    {
+      int status = -1;
+      pid_t pid = -1;
+
+      if (how == 0)
+        status = system (command);
+      else if (how == 1)
+        {
+          FILE *output = popen (command, "r");
+
+          status = output != NULL ? pclose (output) : -1;
+        }
+      else if ((how == 2 ? posix_spawn (&pid, shell, NULL, NULL, argv, environ)
+                         : posix_spawnp (&pid, shell, NULL, NULL, argv, environ))
+                   != 0
+               || waitpid (pid, &status, 0) != pid)
+        abort ();
+      if (!WIFSIGNALED (status) || WTERMSIG (status) != SIGTERM)
+        abort ();
+    }
+}
+
+/* The calls of the engine that a copy of the process tries, each in a copy of its own. */
+#ifndef EVIL_ENGINE
+#define EVIL_ENGINE(args, call)
+#define EVIL_ENGINE_CALLS 0
+#endif
+/* The exit status of a copy that goes on with what it copies: it returns, or calls the engine. */
+#ifndef EVIL_COPY_STATUS
+#define EVIL_COPY_STATUS 0
+#endif
 
 static __attribute__ ((noinline)) void
 evil_do (int what, int64_t *args)
@@ -279,6 +400,118 @@ evil_do (int what, int64_t *args)
       break;
     case EVIL_THROW_LOST:
       throw EvilLost ();
+    case EVIL_RAISE_FATAL:
+      raise (SIGTERM);
+      break;
+    case EVIL_PTHREAD_KILL:
+      pthread_kill (pthread_self (), SIGUSR1);
+      break;
+    case EVIL_TGKILL:
+      tgkill (getpid (), gettid (), SIGALRM);
+      break;
+    case EVIL_SYS_TKILL:
+      syscall (SYS_tkill, syscall (SYS_gettid), SIGHUP);
+      break;
+    case EVIL_RAISE_BLOCKED:
+      evil_block (SIGTERM);
+      raise (SIGTERM);
+      break;
+    case EVIL_RAISE_BESIDE:
+      evil_block (SIGUSR1);
+      raise (SIGTERM);
+      break;
+    case EVIL_PTHREAD_KILL_BLOCKED:
+      evil_block (SIGUSR2);
+      pthread_kill (pthread_self (), SIGUSR2);
+      pthread_sigmask (SIG_UNBLOCK, &all, NULL);
+      break;
+    case EVIL_TGKILL_BLOCKED:
+      evil_block (SIGALRM);
+      tgkill (getpid (), gettid (), SIGALRM);
+      sigemptyset (&all);
+      pthread_sigmask (SIG_SETMASK, &all, NULL);
+      break;
+    case EVIL_SYS_QUEUE_BLOCKED:
+      {
+        siginfo_t info;
+
+        memset (&info, 0, sizeof info);
+        info.si_code = SI_QUEUE;
+        info.si_pid = getpid ();
+        evil_block (SIGUSR1);
+        syscall (SYS_rt_tgsigqueueinfo, getpid (), gettid (), SIGUSR1, &info);
+        break;
+      }
+    case EVIL_SIGQUEUE_BLOCKED:
+      {
+        union sigval value;
+
+        value.sival_int = 3;
+        evil_block (SIGRTMIN + 9);
+        for (int i = 0; i < 3; i++)
+          pthread_sigqueue (pthread_self (), SIGRTMIN + 9, value);
+        break;
+      }
+    case EVIL_RAISE_SUSPENDED:
+      evil_block (SIGHUP);
+      raise (SIGHUP);
+      sigemptyset (&all);
+      sigsuspend (&all);
+      break;
+    case EVIL_RAISE_LEFT:
+      signal (SIGUSR1, evil_handler);
+      evil_block (SIGUSR1);
+      evil_block (SIGTSTP);
+      raise (SIGUSR1);
+      raise (SIGTSTP);
+      break;
+    case EVIL_RAISE_HANDLED:
+      evil_handled = 0;
+      signal (SIGUSR1, evil_handler);
+      raise (SIGUSR1);
+      if (evil_handled != SIGUSR1)
+        abort ();
+      pthread_kill (pthread_self (), SIGUSR1);
+      signal (SIGUSR1, SIG_DFL);
+      break;
+    case EVIL_RAISE_PENDING:
+      {
+        int found = 0;
+
+        sigemptyset (&all);
+        sigaddset (&all, SIGUSR1);
+        pthread_sigmask (SIG_BLOCK, &all, NULL);
+        raise (SIGUSR1);
+        if (sigwait (&all, &found) != 0 || found != SIGUSR1)
+          abort ();
+        pthread_sigmask (SIG_UNBLOCK, &all, NULL);
+        break;
+      }
+    case EVIL_RAISE_IGNORED:
+      raise (SIGWINCH);
+      signal (SIGUSR1, SIG_IGN);
+      raise (SIGUSR1);
+      signal (SIGUSR1, SIG_DFL);
+      break;
+    case EVIL_BEGIN_PROGRAM:
+      evil_begin_program ();
+      break;
+    case EVIL_FORK_AND_RAISE:
+      for (int unseen = 0; unseen < 2; unseen++)
+        {
+          pid_t pid = unseen ? evil_fork_unseen () : fork ();
+          int status = -1;
+
+          if (pid == 0)
+            {
+              raise (SIGINT);
+              _exit (0);
+            }
+          if (pid < 0 || waitpid (pid, &status, 0) != pid || !WIFSIGNALED (status)
+              || WTERMSIG (status) != SIGINT)
+            abort ();
+        }
+      break;
     case EVIL_BLOCK:
       pthread_sigmask (SIG_SETMASK, &all, NULL);
       break;
@@ -313,14 +546,56 @@ evil_do (int what, int64_t *args)
           args[i] = (int64_t) UINT64_C (0x5a5a5a5a5a5a5a5a);
       break;
     case EVIL_FORK:
+    case EVIL_FORK_UNSEEN:
+    case EVIL_FORK_UNSEEN_AND_LOOP:
       {
-        pid_t pid = fork ();
+        pid_t pid = what == EVIL_FORK ? fork () : evil_fork_unseen ();
         int status = -1;
 
-        if (pid != 0 && (pid < 0 || waitpid (pid, &status, 0) != pid || status != 0))
+        if (what == EVIL_FORK_UNSEEN_AND_LOOP && pid > 0)
+          evil_loop ();
+
+        if (pid != 0
+            && (pid < 0 || waitpid (pid, &status, 0) != pid || !WIFEXITED (status)
+                || WEXITSTATUS (status) != EVIL_COPY_STATUS))
           abort ();
         break;
       }
+    case EVIL_FORK_AND_WAIT:
+      {
+        /* The copy calls the engine, which is not in it. */
+        for (int call = 0; call < EVIL_ENGINE_CALLS; call++)
+          {
+            pid_t pid = fork ();
+            int status = -1;
+
+            if (pid == 0)
+              {
+                /* It does not wait for ever. */
+                alarm (30);
+                EVIL_ENGINE (args, call);
+                /* Not a copy that has ended as it should. */
+                _exit (2);
+              }
+            if (pid < 0 || waitpid (pid, &status, 0) != pid || !WIFEXITED (status)
+                || WEXITSTATUS (status) != 1)
+              abort ();
+          }
+        break;
+      }
+    case EVIL_SHELL_AND_WAIT:
+      system ("exec cat \"$EVIL_FIFO\"");
+      break;
+    case EVIL_HOLD_HANDLER:
+      evil_hold (evil_handler, args);
+      break;
+    case EVIL_HOLD_IGNORED:
+      evil_hold (SIG_IGN, args);
+      break;
+    case EVIL_TAKE_SIGNALS:
+      signal (SIGUSR1, SIG_IGN);
+      signal (SIGUSR2, SIG_IGN);
+      break;
     case EVIL_RAW_EXIT:
 #if defined(__x86_64__)
       __asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(3) : "rcx", "r11", "memory");

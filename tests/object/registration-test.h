@@ -6,9 +6,9 @@
 
 #include "object-test.h"
 
-#include "pto/pto-callable-handle-private.h"
-#include "pto/pto-identity-private.h"
-#include "pto/pto-registry-private.h"
+#include "../../pto/callable/callable-handle.h"
+#include "../../pto/callable/identity.h"
+#include "../../pto/callable/registry.h"
 
 #define PLATFORM "a2a3sim"
 

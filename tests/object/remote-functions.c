@@ -20,6 +20,8 @@ EXPORTED gboolean add (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCall
                        gpointer user_data, GError **error);
 EXPORTED gboolean overlap (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                            gpointer user_data, GError **error);
+EXPORTED gboolean increase (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                            gpointer user_data, GError **error);
 EXPORTED gboolean fill_chip (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
                              PtoCallConfig *config, gpointer user_data, GError **error);
 EXPORTED gboolean tell (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
@@ -107,6 +109,15 @@ overlap (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config
       return FALSE;
     }
   part[0] += all[1];
+  return TRUE;
+}
+
+/* x, y: y[0] += x[1]. */
+gboolean
+increase (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+          gpointer user_data, GError **error)
+{
+  words_of (args, 1)[0] += words_of (args, 0)[1];
   return TRUE;
 }
 

@@ -6,6 +6,17 @@
 
 #include <string.h>
 
+/* Does not return before the main loop has written to its tensor. */
+static const char hold[] = "#include \"tensor.h\"\n"
+                           "#include <sched.h>\n"
+                           "void kernel_entry (int64_t *args)\n"
+                           "{\n"
+                           "  const TensorData *f = (const TensorData *) args[0];\n"
+                           "  volatile float *r = (float *) f->buffer.addr + f->start_offset;\n"
+                           "  while (r[0] == 0)\n"
+                           "    sched_yield ();\n"
+                           "}\n";
+
 typedef struct
 {
   char *dir;
@@ -20,6 +31,13 @@ typedef struct
   GError *error; /* of the run that finished last */
   gboolean timed_out;
   GCancellable *cancellable;
+
+  /* For a function that waits. */
+  PtoCallable *hold;
+  PtoBuffer *held;
+  PtoOrchestrator *waiting; /* while it is called */
+  guint turns;              /* of the main loop meanwhile */
+  gboolean cancels;
 } Fixture;
 
 static void
@@ -272,6 +290,104 @@ test_cancelled_inside (Fixture *fixture, gconstpointer data)
   g_assert_error (fixture->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
+/* The ring of a scope is full until the main loop lets the kernel at its begin return. */
+static gboolean
+wait_for_loop (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+               gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) held = object_test_vector (fixture->held);
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  gboolean ok = TRUE;
+
+  fixture->begun++;
+  fixture->waiting = orchestrator;
+  for (guint i = 0; i < 200 && ok; i++)
+    ok = pto_orchestrator_begin_scope (orchestrator, error)
+         && (i == 0 ? pto_orchestrator_submit_full (orchestrator, fixture->hold, error,
+                                                    PTO_INOUT (held), NULL)
+                    : pto_orchestrator_submit_full (
+                        orchestrator, fixture->fill, error, PTO_OUT_EXISTING (f),
+                        PTO_SCALAR (pto_task_args_get_scalar (args, 0)), NULL))
+         && pto_orchestrator_end_scope (orchestrator, error);
+  fixture->waiting = NULL;
+  return ok;
+}
+
+/* In the main loop, every millisecond. */
+static gboolean
+take_turn (gpointer data)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) f = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (g_thread_self () == fixture->thread);
+  if (fixture->waiting == NULL)
+    return G_SOURCE_CONTINUE;
+  fixture->turns++;
+  /* The function's call is under way. */
+  f = object_test_vector (fixture->f);
+  g_assert_false (pto_orchestrator_begin_scope (fixture->waiting, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
+  g_clear_error (&error);
+  /* What waits for the function is refused, as before. */
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
+  if (fixture->turns < 3)
+    return G_SOURCE_CONTINUE;
+  /* Another run comes after it. */
+  start (fixture, graph, 7);
+  if (fixture->cancels)
+    g_cancellable_cancel (fixture->cancellable);
+  object_test_floats (fixture->held)[0] = 1;
+  return G_SOURCE_REMOVE;
+}
+
+static void
+run_while_loop_goes_on (Fixture *fixture, gboolean cancels)
+{
+  g_autoptr (GError) error = NULL;
+  GSource *source = g_timeout_source_new (1);
+
+  g_object_unref (fixture->worker);
+  fixture->worker = pto_worker_new_chip (NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_set_parameter (fixture->worker, "task-window", "128", &error));
+  fixture->cancels = cancels;
+  fixture->hold = object_test_kernel (fixture->dir, "hold.c", hold);
+  fixture->held = pto_buffer_new (64, NULL);
+  g_source_set_callback (source, take_turn, fixture, NULL);
+  g_source_attach (source, fixture->context);
+  start (fixture, wait_for_loop, 5);
+  wait_for (fixture, 2);
+  g_source_destroy (source);
+  g_source_unref (source);
+  g_assert_cmpuint (fixture->turns, ==, 3);
+  g_assert_cmpuint (fixture->destroyed, ==, 2);
+  g_object_unref (fixture->hold);
+  pto_buffer_unref (fixture->held);
+}
+
+/* Nothing else lets the kernel return, so a loop that stands would end in the timeout. */
+static void
+test_loop_goes_on (Fixture *fixture, gconstpointer data)
+{
+  run_while_loop_goes_on (fixture, FALSE);
+  g_assert_no_error (fixture->error);
+  g_assert_cmpuint (fixture->begun, ==, 2);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[0], ==, 7);
+}
+
+/* A button that cancels works while the function waits; it is the next run's, too. */
+static void
+test_loop_cancels (Fixture *fixture, gconstpointer data)
+{
+  run_while_loop_goes_on (fixture, TRUE);
+  g_assert_error (fixture->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_assert_cmpuint (fixture->begun, ==, 1);
+}
+
 static void
 test_synchronous_run_refused (Fixture *fixture, gconstpointer data)
 {
@@ -392,6 +508,8 @@ main (int argc, char **argv)
   ADD ("/pto/async/function-fails", test_function_fails);
   ADD ("/pto/async/cancelled-before", test_cancelled_before);
   ADD ("/pto/async/cancelled-inside", test_cancelled_inside);
+  ADD ("/pto/async/loop-goes-on", test_loop_goes_on);
+  ADD ("/pto/async/loop-cancels", test_loop_cancels);
   ADD ("/pto/async/synchronous-run-refused", test_synchronous_run_refused);
   ADD ("/pto/async/closed", test_closed);
   ADD ("/pto/async/closed-inside", test_closed_inside);

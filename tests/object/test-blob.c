@@ -4,12 +4,12 @@
  */
 #include "object-test.h"
 
-#include "pto/pto-call-config-private.h"
-#include "pto/pto-error-private.h"
-#include "pto/pto-task-args-private.h"
-#include "pto/pto-tensor-private.h"
-#include "pto/process/arena.h"
-#include "pto/process/wire.h"
+#include "../../pto/values/call-config.h"
+#include "../../pto/base/error.h"
+#include "../../pto/values/task-args.h"
+#include "../../pto/values/tensor.h"
+#include "../../pto/process/arena.h"
+#include "../../pto/process/call-format.h"
 
 #include <string.h>
 #include <sys/mman.h>

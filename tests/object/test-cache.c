@@ -291,10 +291,10 @@ test_shared_statics (Fixture *fixture, gconstpointer data)
   g_assert_true (pto_worker_unregister (fixture->worker, handle, NULL));
   g_assert_cmpfloat (run_kernel (other, kernel), ==, 3);
   pto_worker_close (other);
-  /* Nobody has it any more: it begins anew. */
+  /* No worker has it any more, but it stays loaded: it goes on. */
   g_clear_pointer (&handle, pto_callable_handle_unref);
   handle = register_kernel (fixture, kernel);
-  g_assert_cmpfloat (run_kernel (fixture->worker, kernel), ==, 1);
+  g_assert_cmpfloat (run_kernel (fixture->worker, kernel), ==, 4);
 }
 
 /* Objects that the loader keeps for good do not stand in the way of others. */
@@ -601,6 +601,91 @@ count_files (const char *dir)
   return n;
 }
 
+/* Asserts that there is one private directory, which no other user may read. */
+static void
+sub_unwritable (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *text = make_text ("51");
+  g_autofree char *object = NULL;
+  g_autofree char *again = NULL;
+  g_autofree char *made = NULL;
+  struct stat status;
+  guint before;
+  pid_t pid;
+  int ended;
+
+  before = count_files (g_get_tmp_dir ());
+  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING,
+                         "*libpto can not be written: *name a directory of your own in "
+                         "XDG_CACHE_HOME*");
+  object = find_object (fixture->dir, text);
+  g_test_assert_expected_messages ();
+  again = find_object (fixture->dir, text);
+  g_assert_cmpstr (object, ==, again);
+  g_assert_cmpuint (count_files (g_get_tmp_dir ()), ==, before + 1);
+  made = g_path_get_dirname (object);
+  g_assert_cmpint (stat (made, &status), ==, 0);
+  g_assert_cmpuint (status.st_mode & 07777, ==, 0700);
+  /* A copy of the process leaves it. */
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    exit (0);
+  g_assert_cmpint (waitpid (pid, &ended, 0), ==, pid);
+  g_assert_cmpint (ended, ==, 0);
+  g_assert_true (g_file_test (object, G_FILE_TEST_EXISTS));
+}
+
+/* In a process that cannot write to its cache, with a TMPDIR of its own, which is empty afterwards.
+ */
+static void
+in_own_tmp (Fixture *fixture, const char *name)
+{
+  g_autofree char *before = g_strdup (g_getenv ("TMPDIR"));
+  g_autofree char *dir = g_build_filename (fixture->dir, "temporary", NULL);
+
+  g_assert_cmpint (g_mkdir (dir, 0700), ==, 0);
+  g_setenv ("TMPDIR", dir, TRUE);
+  in_own_cache (name, "/dev/null/nowhere");
+  if (before != NULL)
+    g_setenv ("TMPDIR", before, TRUE);
+  else
+    g_unsetenv ("TMPDIR");
+  g_assert_cmpuint (count_files (dir), ==, 0);
+  g_assert_cmpint (g_rmdir (dir), ==, 0);
+}
+
+static void
+test_unwritable (Fixture *fixture, gconstpointer data)
+{
+  in_own_tmp (fixture, "unwritable");
+}
+
+/* Neither there nor below TMPDIR, which is not there for a moment: what can be set is named. */
+static void
+sub_nowhere (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *source = object_test_write (fixture->dir, "fill.c", object_test_fill);
+  g_autofree char *moved = g_strconcat (g_get_tmp_dir (), ".moved", NULL);
+  g_autofree char *elsewhere = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpint (g_rename (g_get_tmp_dir (), moved), ==, 0);
+  elsewhere = g_strconcat (moved, source + strlen (g_get_tmp_dir ()), NULL);
+  g_assert_null (pto_compile_shared_object (elsewhere, NULL, &error));
+  g_assert_cmpint (g_rename (moved, g_get_tmp_dir ()), ==, 0);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_SYSTEM);
+  g_assert_null (strchr (error->message, '\n'));
+  object_test_assert_contains (error->message, "XDG_CACHE_HOME");
+  object_test_assert_contains (error->message, "TMPDIR");
+}
+
+static void
+test_nowhere (Fixture *fixture, gconstpointer data)
+{
+  in_own_tmp (fixture, "nowhere");
+}
+
 /* A limit for files is an error, not a signal; nothing half is left. */
 static void
 sub_file_size (Fixture *fixture, gconstpointer data)
@@ -700,9 +785,13 @@ main (int argc, char **argv)
   ADD ("/pto/cache/planted", test_planted);
   ADD ("/pto/cache/file-size", test_file_size);
   ADD ("/pto/cache/given-cut-off", test_given_cut_off);
+  ADD ("/pto/cache/unwritable", test_unwritable);
+  ADD ("/pto/cache/nowhere", test_nowhere);
   ADD ("/pto/cache/subprocess/others-may-write", sub_others_may_write);
   ADD ("/pto/cache/subprocess/somebody-elses", sub_somebody_elses);
   ADD ("/pto/cache/subprocess/is-used", sub_is_used);
   ADD ("/pto/cache/subprocess/file-size", sub_file_size);
+  ADD ("/pto/cache/subprocess/unwritable", sub_unwritable);
+  ADD ("/pto/cache/subprocess/nowhere", sub_nowhere);
   return g_test_run ();
 }

@@ -240,8 +240,8 @@ test_symbols_refused (void)
                          "can not be a kernel");
   assert_symbol_refused (PTO_CALLABLE_CHIP, "libx.so:f", PTO_ERROR_INVALID_ARGS,
                          "can not be an orchestration for a chip");
-  assert_symbol_refused (PTO_CALLABLE_SUB, "/no/such/dir/libx.so:f", PTO_ERROR_NOT_FOUND,
-                         "/no/such/dir/libx.so: there is no such file");
+  assert_symbol_refused (PTO_CALLABLE_SUB, "/nonexistent/such/dir/libx.so:f", PTO_ERROR_NOT_FOUND,
+                         "/nonexistent/such/dir/libx.so: there is no such file");
 }
 
 static void

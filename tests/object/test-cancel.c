@@ -8,6 +8,8 @@
  */
 #include "level-test.h"
 
+#include "../short.h"
+
 #include <string.h>
 
 enum
@@ -271,7 +273,7 @@ test_chip (gconstpointer backend)
   make_chip (&test, backend);
   test.n = 30;
   test.us = 20;
-  for (guint round = 0; round < 270; round++)
+  for (guint round = 0; round < SCALE_SHORT (270u) + 30; round++)
     {
       g_autoptr (GCancellable) cancellable = g_cancellable_new ();
 
@@ -334,7 +336,7 @@ test_level_3 (void)
   test.n = 20;
   test.us = 100;
   run_well (&test, run_function);
-  for (guint round = 0; round < 100; round++)
+  for (guint round = 0; round < SCALE_SHORT (100u) + 10; round++)
     {
       g_autoptr (GCancellable) cancellable = g_cancellable_new ();
 

@@ -230,7 +230,7 @@ static const Wrong wrongs[] = {
   { "[worker a]\nhost=one\n",
     "[worker a]: unknown key \"host\" (known: hosts, launcher, listen, connect, certificates, "
     "allow, program, python, roots, devices, sub-workers, platform, trusted-fabric, workers, and "
-    "parameters)" },
+    "parameters); did you mean \"hosts\"?" },
   { "[cluster]\ntimeout=5\n",
     "[cluster]: unknown key \"timeout\" (known: deadline, certificates)" },
   { "[default]\nhost=one\n", "[default]: unknown key \"host\" (known: hosts, launcher..." },
@@ -344,6 +344,60 @@ test_wrong (void)
           error->message[n - 3] = whole[n - 3] = '\0';
         }
       g_assert_cmpstr (error->message, ==, whole);
+    }
+  remove_dir (dir);
+}
+
+/* A suggested key is taken in its place, and is not there already. */
+static void
+test_suggestions (void)
+{
+  static const struct
+  {
+    const char *before; /* what is wrong ends it */
+    const char *meant;  /* NULL: nothing */
+    const char *value;
+  } rows[] = {
+    { "[worker a]\nroot", "roots", "." },
+    { "[worker a]\nconnect=unix:/x\nroot", NULL, "." },
+    { "[worker a]\nlauncher=local\nluncher", NULL, "local" },
+    { "[worker a]\ncluster", NULL, "3" },
+    { "[worker a]\ndevices=0\ncluster", NULL, "3" },
+    { "[worker a]\ndevices=1\ncluster", "clusters", "3" },
+    { "[default]\ndevices=1\n[worker a]\ncluster", "clusters", "3" },
+    { "[worker a]\n[default]\ncluster", "clusters", "3" },
+    { "[worker a]\n[default]\nhots", NULL, "one" },
+    { "[worker a]\nremote_lease", "remote-lease", "3000" },
+    { "[job a]\nhots", "hosts", "one" },
+    { "[worker a]\ndevices=1\ndevics", NULL, "1" },
+  };
+  char *dir = make_dir ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autofree char *text = g_strdup_printf ("%s=%s\n", rows[i].before, rows[i].value);
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoClusterFile) file = read_text (dir, text, &error);
+      const char *asked;
+
+      g_assert_null (file);
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      asked = strstr (error->message, "; did you mean ");
+      if (rows[i].meant == NULL)
+        g_assert_cmpstr (asked, ==, NULL);
+      else
+        {
+          const char *line = strrchr (rows[i].before, '\n') + 1;
+          g_autofree char *mended = g_strdup_printf ("%.*s%s=%s\n", (int) (line - rows[i].before),
+                                                     rows[i].before, rows[i].meant, rows[i].value);
+          g_autofree char *question = g_strdup_printf ("; did you mean \"%s\"?", rows[i].meant);
+          g_autoptr (GError) none = NULL;
+          g_autoptr (PtoClusterFile) good = read_text (dir, mended, &none);
+
+          g_assert_cmpstr (asked, ==, question);
+          g_assert_no_error (none);
+          g_assert_nonnull (good);
+        }
     }
   remove_dir (dir);
 }
@@ -499,6 +553,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/cluster-file/everything", test_everything);
   g_test_add_func ("/pto/cluster-file/add", test_add);
   g_test_add_func ("/pto/cluster-file/wrong", test_wrong);
+  g_test_add_func ("/pto/cluster-file/suggestions", test_suggestions);
   g_test_add_func ("/pto/cluster-file/unreadable", test_unreadable);
   g_test_add_func ("/pto/cluster-file/options", test_options);
   g_test_add_func ("/pto/cluster-file/places", test_places);

@@ -415,10 +415,10 @@ test_api_dir (void)
   g_assert_no_error (error);
   header = g_build_filename (dir, "pto_orchestration_api.h", NULL);
   g_assert_true (g_file_test (header, G_FILE_TEST_IS_REGULAR));
-  g_setenv ("PTO_API_DIR", "/nowhere", TRUE);
+  g_setenv ("PTO_API_DIR", "/nonexistent/nowhere", TRUE);
   g_assert_null (pto_dup_api_dir (&error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  object_test_assert_contains (error->message, "/nowhere/tensor.h");
+  object_test_assert_contains (error->message, "/nonexistent/nowhere/tensor.h");
   object_test_assert_contains (error->message, "PTO_API_DIR");
   g_setenv ("PTO_API_DIR", saved, TRUE);
 }
@@ -749,6 +749,88 @@ test_without_waiting (Fixture *fixture, gconstpointer data)
   g_main_context_unref (context);
 }
 
+#define AT_ONCE 10u /* as many as compile at one time */
+
+typedef struct
+{
+  GMainLoop *loop;
+  guint n_ended;
+  GAsyncResult *results[AT_ONCE + 2];
+} Ends;
+
+static void
+on_one_built (GObject *source, GAsyncResult *result, gpointer data)
+{
+  Ends *ends = data;
+
+  ends->results[ends->n_ended++] = g_object_ref (result);
+  g_main_loop_quit (ends->loop);
+}
+
+/* Builds that wait for their turn hear their cancel while all those before them go on. */
+static void
+test_cancelled_in_queue (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+  g_autofree char *go_on = g_strdup_printf ("%s/go-on", fixture->dir);
+  g_autofree char *script
+      = g_strdup_printf ("#!/bin/sh\n"
+                         "case \"$*\" in\n"
+                         "*-shared*) while ! test -e '%s'; do sleep 0.01; done ;;\n"
+                         "esac\n"
+                         "exec cc \"$@\"\n",
+                         go_on);
+  g_autofree char *compiler = object_test_write (fixture->dir, "waiting-cc", script);
+  g_autofree char *text = unique (object_test_fill);
+  g_autofree char *path = object_test_write (fixture->dir, "queued.c", text);
+  g_autoptr (PtoCallable) queued = pto_kernel_new (PTO_CORE_AIV, path, NULL, NULL);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  GMainContext *context = g_main_context_new ();
+  Ends ends = { g_main_loop_new (context, FALSE), 0, { NULL } };
+
+  g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+  g_setenv ("CC", compiler, TRUE);
+  g_main_context_push_thread_default (context);
+  for (guint i = 0; i < AT_ONCE; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("at-once-%u.c", i);
+      g_autofree char *one_text = unique (object_test_fill);
+      g_autofree char *one = object_test_write (fixture->dir, name, one_text);
+
+      pto_compile_shared_object_async (one, NULL, on_one_built, &ends);
+    }
+  pto_device_code_build_async (PTO_DEVICE_CODE (queued), cancellable, on_one_built, &ends);
+  pto_compile_shared_object_async (path, cancellable, on_one_built, &ends);
+  g_cancellable_cancel (cancellable);
+  while (ends.n_ended < 2)
+    g_main_loop_run (ends.loop);
+  g_assert_false (pto_device_code_build_finish (PTO_DEVICE_CODE (queued), ends.results[0], &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_null (pto_compile_shared_object_finish (ends.results[1], &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_true (g_file_set_contents (go_on, "", 0, NULL));
+  while (ends.n_ended < AT_ONCE + 2)
+    g_main_loop_run (ends.loop);
+  for (guint i = 0; i < AT_ONCE + 2; i++)
+    {
+      g_autofree char *object
+          = i >= 2 ? pto_compile_shared_object_finish (ends.results[i], &error) : NULL;
+
+      g_assert_no_error (error);
+      g_object_unref (ends.results[i]);
+    }
+  g_main_loop_unref (ends.loop);
+  if (before != NULL)
+    g_setenv ("CC", before, TRUE);
+  else
+    g_unsetenv ("CC");
+  g_main_context_pop_thread_default (context);
+  g_main_context_unref (context);
+}
+
 /* A source that is wrong, and what is nothing. */
 static void
 test_build (Fixture *fixture, gconstpointer data)
@@ -830,6 +912,28 @@ write_at (const char *dir, const char *name, const char *text, gint64 seconds)
   g_assert_cmpint (g_utime (path, &times), ==, 0);
 }
 
+/* Waits until the coarse clock is past the last change of all files so far. The system may stamp
+ * files by another clock, and that one is ahead. */
+static void
+wait_for_tick (const char *dir)
+{
+  gint64 deadline = g_get_monotonic_time () + 60 * G_USEC_PER_SEC;
+  g_autofree char *path = object_test_write (dir, "tick", "");
+  struct timespec now;
+  GStatBuf status;
+
+  g_assert_cmpint (g_chmod (path, 0600), ==, 0);
+  g_assert_cmpint (g_stat (path, &status), ==, 0);
+  do
+    {
+      g_thread_yield ();
+      g_assert_cmpint (clock_gettime (CLOCK_REALTIME_COARSE, &now), ==, 0);
+      g_assert_cmpint (g_get_monotonic_time (), <, deadline);
+    }
+  while (now.tv_sec < status.st_ctim.tv_sec
+         || (now.tv_sec == status.st_ctim.tv_sec && now.tv_nsec <= status.st_ctim.tv_nsec));
+}
+
 static void
 build_kernel (PtoCallable *kernel)
 {
@@ -866,6 +970,7 @@ test_edited (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (g_strv_length (none), ==, 0);
   g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
 
+  wait_for_tick (fixture->dir);
   build_kernel (kernel);
   files = pto_device_code_dup_files (PTO_DEVICE_CODE (kernel));
   g_assert_cmpuint (g_strv_length (files), ==, G_N_ELEMENTS (names));
@@ -904,6 +1009,56 @@ test_edited_meanwhile (Fixture *fixture, gconstpointer data)
   g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
 }
 
+/* What takes the place of a file that has been read, or is put into it, is another, however old it
+ * looks. */
+static void
+test_replaced_meanwhile (Fixture *fixture, gconstpointer data)
+{
+  static const char *const rows[][2] = {
+    { "outer.h", "mv -f" },
+    { "outer.h", "cp -p" },
+    { "replaced.c", "mv -f" },
+    { "replaced.c", "cp -p" },
+  };
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autofree char *path = g_build_filename (fixture->dir, "replaced.c", NULL);
+      g_autofree char *old = g_build_filename (fixture->dir, rows[i][0], NULL);
+      g_autofree char *name = g_strconcat (rows[i][0], ".new", NULL);
+      g_autofree char *new = g_build_filename (fixture->dir, name, NULL);
+      g_autofree char *script = g_strdup_printf ("#!/bin/sh\n"
+                                                 "cc \"$@\" || exit 1\n"
+                                                 "case \" $* \" in\n"
+                                                 "*' -E '*replaced.c*) %s '%s' '%s' ;;\n"
+                                                 "esac\n",
+                                                 rows[i][1], new, old);
+      g_autofree char *compiler = object_test_write (fixture->dir, "moving-cc", script);
+      g_autofree char *text = unique ("#include \"outer.h\"\nvoid kernel_entry (long *args) { }\n");
+      g_autoptr (PtoCallable) kernel = NULL;
+      g_autofree char *contents = NULL;
+
+      write_at (fixture->dir, "replaced.c", text, 1000);
+      write_at (fixture->dir, "outer.h", "#define NUMBER 1\n", 1000);
+      g_assert_true (g_file_get_contents (old, &contents, NULL, NULL));
+      write_at (fixture->dir, name, contents, 1000);
+      kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+      g_setenv ("CC", compiler, TRUE);
+      wait_for_tick (fixture->dir);
+      build_kernel (kernel);
+      if (before != NULL)
+        g_setenv ("CC", before, TRUE);
+      else
+        g_unsetenv ("CC");
+      g_assert_true (g_file_test (new, G_FILE_TEST_EXISTS) == (rows[i][1][0] == 'c'));
+      g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+    }
+}
+
 /* An orchestration is all of its kernels; an object is itself. */
 static void
 test_edited_parts (Fixture *fixture, gconstpointer data)
@@ -931,6 +1086,7 @@ test_edited_parts (Fixture *fixture, gconstpointer data)
   write_at (fixture->dir, "k.c", "void kernel_entry (long *args) { }\n", 1000);
   chip = pto_chip_orchestration_new_for_directory (fixture->dir, &error);
   g_assert_no_error (error);
+  wait_for_tick (fixture->dir);
   build_kernel (chip);
   g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (chip)));
   write_at (fixture->dir, "k.c", "void kernel_entry (long *args) { }\n", 1001);
@@ -969,6 +1125,7 @@ main (int argc, char **argv)
   ADD ("/pto/compile/all-or-nothing", test_all_or_nothing);
   ADD ("/pto/compile/cancelled", test_cancelled);
   ADD ("/pto/compile/without-waiting", test_without_waiting);
+  ADD ("/pto/compile/cancelled-in-queue", test_cancelled_in_queue);
   ADD ("/pto/compile/build", test_build);
   ADD ("/pto/compile/odd-path", test_odd_path);
   g_test_add_func ("/pto/compile/api-dir", test_api_dir);
@@ -979,6 +1136,7 @@ main (int argc, char **argv)
   ADD ("/pto/callable/signature", test_signature);
   ADD ("/pto/callable/edited", test_edited);
   ADD ("/pto/callable/edited-meanwhile", test_edited_meanwhile);
+  ADD ("/pto/callable/replaced-meanwhile", test_replaced_meanwhile);
   ADD ("/pto/callable/edited-parts", test_edited_parts);
   return g_test_run ();
 }

@@ -4,7 +4,7 @@
  */
 #include "object-test.h"
 
-#include "pto-exception-private.h"
+#include "../../pto/values/exception.h"
 
 #include <string.h>
 

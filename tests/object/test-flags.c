@@ -186,9 +186,9 @@ test_include_dirs (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (build (fixture, kernel), ==, 0);
 
   g_assert_false (pto_device_code_set_include_dirs (
-      PTO_DEVICE_CODE (kernel), (const char *const[]){ "/nowhere", NULL }, &error));
+      PTO_DEVICE_CODE (kernel), (const char *const[]){ "/nonexistent/nowhere", NULL }, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  object_test_assert_contains (error->message, "\"k\": /nowhere: ");
+  object_test_assert_contains (error->message, "\"k\": /nonexistent/nowhere: ");
   g_assert_cmpuint (
       g_strv_length ((char **) pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel))), ==, 2);
   g_assert_true (pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel), NULL, NULL));
@@ -297,7 +297,7 @@ test_properties (Fixture *fixture, gconstpointer data)
   const char *const dirs[] = { fixture->dir, NULL };
   const char *const flags[] = { "-DTILE=64", NULL };
   const char *const wrong[] = { "-c", NULL };
-  const char *const nowhere[] = { "/nowhere", NULL };
+  const char *const nowhere[] = { "/nonexistent/nowhere", NULL };
   g_auto (GStrv) dirs_set = NULL;
   g_auto (GStrv) flags_set = NULL;
   guint n_told = 0;
@@ -311,7 +311,7 @@ test_properties (Fixture *fixture, gconstpointer data)
   g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING, "\"k\": the flag -c can not be used*");
   g_object_set (kernel, "compiler-flags", wrong, NULL);
   g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING,
-                         "\"k\": /nowhere: there is no such directory*");
+                         "\"k\": /nonexistent/nowhere: there is no such directory*");
   g_object_set (kernel, "include-dirs", nowhere, NULL);
   g_test_assert_expected_messages ();
   g_assert_cmpuint (n_told, ==, 2);

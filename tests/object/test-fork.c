@@ -183,6 +183,67 @@ count_refused (PtoOrchestrator *orchestrator)
   return n + (tensor == NULL && !pto_orchestrator_is_valid (orchestrator));
 }
 
+/* Returns TRUE in a copy of the process, whose standard error the process itself reads. */
+static gboolean
+become_copy (int *words)
+{
+  int ends[2];
+  pid_t pid;
+
+  g_assert_cmpint (pipe (ends), ==, 0);
+  pid = fork ();
+  if (pid == 0)
+    {
+      alarm (DEADLINE_S);
+      dup2 (ends[1], STDERR_FILENO);
+      return TRUE;
+    }
+  close (ends[1]);
+  *words = ends[0];
+  expect_exit (pid, 1);
+  return FALSE;
+}
+
+/* The copy has ended, and has said that it returned in a copy, after what else it had to say. */
+static void
+expect_words (int words, const char *before)
+{
+  char text[512] = "";
+  ssize_t n = read (words, text, sizeof text - 1);
+
+  close (words);
+  g_assert_cmpint (n, >, 0);
+  text[n] = '\0';
+  object_test_assert_contains (text, " returned in a copy of the process, which fork() has made");
+  g_assert_true (g_str_has_prefix (text, before));
+}
+
+static gboolean
+fork_and_return (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                 gpointer user_data, GError **error)
+{
+  int words;
+
+  for (guint i = 0; i < 4; i++)
+    {
+      g_assert_true (pto_orchestrator_submit_order (orchestrator, NULL, error));
+      if (!become_copy (&words))
+        expect_words (words, i == 3 ? "pto: the orchestration: its own words\n" : "pto: the orch");
+      else if (i == 3)
+        {
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_EXPLICIT, "its own words");
+          return FALSE;
+        }
+      else if (i == 0)
+        return TRUE;
+      else if (i == 1)
+        return pto_orchestrator_submit_order (orchestrator, NULL, error);
+      else
+        return FALSE;
+    }
+  return TRUE;
+}
+
 static gboolean
 fork_and_submit (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                  gpointer user_data, GError **error)
@@ -217,6 +278,10 @@ test_in_orchestration (Fixture *fixture, gconstpointer data)
         worker = g_object_new (PTO_TYPE_WORKER, "isolate", TRUE, NULL);
       else
         worker = level_test_host (3, 0, 1);
+      g_assert_true (pto_worker_run (worker, fork_and_submit, fixture, NULL, NULL, NULL, &error));
+      g_assert_no_error (error);
+      g_assert_true (pto_worker_run (worker, fork_and_return, NULL, NULL, NULL, NULL, &error));
+      g_assert_no_error (error);
       g_assert_true (pto_worker_run (worker, fork_and_submit, fixture, NULL, NULL, NULL, &error));
       g_assert_no_error (error);
     }
@@ -280,6 +345,21 @@ run_sub (PtoSubFunc func, gpointer data, GError **error)
 }
 
 static gboolean
+return_in_copy (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  int words;
+
+  if (become_copy (&words))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_EXPLICIT, "its own words");
+      return FALSE;
+    }
+  expect_words (words, "pto: test: its own words\n");
+  level_test_words (args, 0)[0]++;
+  return TRUE;
+}
+
+static gboolean
 use_host (PtoTaskArgs *args, gpointer data, GError **error)
 {
   /* Children of a child, and those have chips. */
@@ -328,7 +408,46 @@ test_in_sub (Fixture *fixture, gconstpointer data)
   g_assert_true (works (fixture->dir, "par"));
   g_assert_true (run_sub (use_chip, fixture->dir, &error));
   g_assert_no_error (error);
+  g_assert_true (run_sub (return_in_copy, fixture->dir, &error));
+  g_assert_no_error (error);
   g_assert_true (run_sub (use_host, fixture->dir, &error));
+  g_assert_no_error (error);
+}
+
+/* A child that a function forks hears the terminal, which the function itself leaves to the root.
+ */
+static gboolean
+interrupt_copy (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  const struct rlimit none = { 0, 0 };
+
+  for (guint i = 0; i < 2; i++)
+    {
+      int signo = i == 0 ? SIGINT : SIGQUIT, status;
+      pid_t pid;
+
+      raise (signo);
+      pid = fork ();
+      if (pid == 0)
+        {
+          setrlimit (RLIMIT_CORE, &none);
+          raise (signo);
+          _exit (0);
+        }
+      g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+      g_assert_true (WIFSIGNALED (status));
+      g_assert_cmpint (WTERMSIG (status), ==, signo);
+    }
+  level_test_words (args, 0)[0]++;
+  return TRUE;
+}
+
+static void
+test_interrupt_in_sub (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (run_sub (interrupt_copy, NULL, &error));
   g_assert_no_error (error);
 }
 
@@ -493,7 +612,7 @@ test_silent_compiler (Fixture *fixture, gconstpointer data)
     const char *says;
   } cases[] = { { "#!/bin/sh\nexit 5\n", "failed with status 5" },
                 { "#!/bin/sh\nkill -KILL $$\n", "signal 9" },
-                { "#!/no/such/interpreter\n", "can not be run" },
+                { "#!/nonexistent/such/interpreter\n", "can not be run" },
                 { "#!/bin/sh\nexit 0\n", "no preprocessed source" },
                 { "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\" ;; esac\n",
                   "no shared object" } };
@@ -604,6 +723,7 @@ main (int argc, char **argv)
   ADD ("/pto/fork/in-orchestration", NULL, test_in_orchestration);
   ADD ("/pto/fork/after-first-host", NULL, test_after_first_host);
   ADD ("/pto/fork/in-sub", NULL, test_in_sub);
+  ADD ("/pto/fork/interrupt-in-sub", NULL, test_interrupt_in_sub);
   ADD ("/pto/fork/children-not-waited-for", NULL, test_children_not_waited_for);
   ADD ("/pto/fork/cancel", NULL, test_cancel);
   ADD ("/pto/fork/no-descriptors", NULL, test_no_descriptors);

@@ -7,7 +7,7 @@
  */
 #include "object-test.h"
 
-#include "pto/core/fence.h"
+#include "../../pto/core/memory-guards.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "registration-test.h"
 
-#include "pto/pto-function-private.h"
+#include "../../pto/callable/function.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -152,7 +152,7 @@ put_kernel (GByteArray *bytes, guint32 func_id, const char *path, const char *na
   put_field (bytes, 8, field->data, field->len);
 }
 
-/* As the head of pto-identity-private.h says, written once more. */
+/* As the head of pto/callable/identity.h says, written once more. */
 static void
 test_golden_chip (Fixture *fixture, gconstpointer data)
 {

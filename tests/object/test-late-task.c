@@ -7,7 +7,7 @@
 
 #include "registration-test.h"
 
-#include "pto-child-private.h"
+#include "../../pto/worker/child-server.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "pto-memory-token-private.h"
+#include "../../pto/values/memory-token.h"
 
 #include "pto-error.h"
 

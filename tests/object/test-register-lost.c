@@ -8,10 +8,10 @@
  */
 #include "level-test.h"
 
-#include "pto-callable-handle-private.h"
-#include "pto-machine-level-private.h"
-#include "pto-registration-private.h"
-#include "pto-worker-private.h"
+#include "../../pto/callable/callable-handle.h"
+#include "../../pto/machine/machine-level.h"
+#include "../../pto/callable/registration.h"
+#include "../../pto/worker/worker.h"
 
 #include <signal.h>
 #include <string.h>
@@ -90,7 +90,7 @@ is_telling (Test *test)
 {
   PtoTargets targets;
 
-  return pto_machine_level_find_targets ((LevelMachine *) test->host->machine,
+  return pto_machine_level_find_targets ((LevelMachine *) test->host->node.machine,
                                          pto_callable_handle_peek (test->handle), &targets)
              != NULL
          && pto_targets_have (&targets, 1);

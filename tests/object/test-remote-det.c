@@ -23,9 +23,9 @@
  */
 #include "det-test.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 #include "../../pto/core/run.h"
-#include "../../pto/core/tensor_map.h"
+#include "../../pto/core/tensor-map.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -9,9 +9,9 @@
  */
 #include "config.h"
 
-#include "process/writes.h"
+#include "../../pto/process/write-log.h"
 
-#include "pto-remote-directory-private.h"
+#include "../../pto/remote/parent/block-directory.h"
 
 #include <string.h>
 
@@ -152,7 +152,7 @@ run_far (World *world, guint index)
   g_assert_cmpmem (far_bytes (far, in, BASE + begin), end - begin, world->plain + begin,
                    end - begin);
   memset (far_bytes (far, out, BASE + first), value, last - first);
-  /* As let_go_of_blocks() does (pto-remote-child.c). */
+  /* As let_go_of_blocks() does (pto/remote/parent/bridge.c). */
   pto_remote_directory_remove (far->directory, BASE + first, BASE + last, NULL);
   if (what > 1)
     {

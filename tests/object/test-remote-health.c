@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "pto-remote-health-private.h"
+#include "../../pto/remote/wire/liveness.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,13 +38,15 @@ begin (Test *test, guint ping_ms, guint suspect_ms, guint lease_ms)
 {
   PtoRemoteHealthConfig config
       = { .ping_ms = ping_ms, .suspect_ms = suspect_ms, .lease_ms = lease_ms, note, test };
+  GError *error = NULL;
   int ends[2];
 
   g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), ==, 0);
   test->near = pto_remote_stream_new (ends[0], ends[0]);
   test->far = pto_remote_stream_new (ends[1], ends[1]);
   test->signs = g_async_queue_new ();
-  test->health = pto_remote_health_new (test->near, &config);
+  test->health = pto_remote_health_new (test->near, &config, &error);
+  g_assert_no_error (error);
 }
 
 static void

@@ -16,6 +16,7 @@ typedef struct
   PtoWorker *host;
   PtoWorker *remotes[2];
   PtoCallableHandle *overlap;
+  PtoCallableHandle *increase;
   PtoCallableHandle *die;
   /* Of the next run, on the first worker. */
   PtoCallableHandle *handle;
@@ -52,6 +53,7 @@ test_begin (Test *test)
       g_assert_no_error (error);
     }
   test->overlap = use (test->host, "overlap");
+  test->increase = use (test->host, "increase");
   test->die = use (test->host, "die");
 }
 
@@ -60,6 +62,7 @@ test_end (Test *test)
 {
   pto_worker_close (test->host);
   pto_callable_handle_unref (test->overlap);
+  pto_callable_handle_unref (test->increase);
   pto_callable_handle_unref (test->die);
   g_assert_finalize_object (test->host);
   level_test_end (&test->state);
@@ -267,6 +270,159 @@ test_life (void)
   test_end (&test);
 }
 
+static PtoGraph *
+capture_kept (Test *test)
+{
+  g_autoptr (GError) error = NULL;
+  PtoGraph *captured;
+
+  test->handle = test->overlap;
+  captured = pto_worker_capture (test->host, graph, test, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (pto_graph_get_n_arguments (captured), ==, 0);
+  return captured;
+}
+
+/* What a graph was captured with is its own as long as it is there: nothing else need have it. */
+static void
+test_kept_by_graph (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *whole = NULL;
+  g_autofree char *token = NULL;
+  PtoGraph *captured;
+  Test test;
+
+  test_begin (&test);
+  test.all = take_numbers (test.remotes[0]);
+  whole = export(test.all, 0, BYTES);
+  token = export(test.all, 2 * sizeof (gint64), sizeof (gint64));
+  test.part = import (test.remotes[0], token);
+  captured = capture_kept (&test);
+  pto_buffer_unref (test.all);
+  pto_buffer_unref (test.part);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (PtoBuffer) all = NULL;
+
+      pto_worker_run_graph (test.host, captured, NULL, NULL, NULL, &error); /* part[0] += all[1] */
+      g_assert_no_error (error);
+      all = import (test.remotes[0], whole);
+      g_assert_cmpint (word_of (all, 1), ==, 1);
+      g_assert_cmpint (word_of (all, 2), ==, 3 + i);
+    }
+  g_assert_finalize_object (captured);
+  assert_not_imported (test.remotes[0], whole, PTO_ERROR_INVALID_ARGS, "was given back");
+
+  test.all = take_numbers (test.remotes[0]);
+  test.part = take_numbers (test.remotes[0]);
+  captured = capture_kept (&test);
+  g_assert_false (run (&test, test.die, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  g_clear_error (&error);
+  pto_buffer_unref (take (test.remotes[0], 64)); /* of its next life */
+  g_assert_false (pto_worker_run_graph (test.host, captured, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  object_test_assert_contains (error->message,
+                               "task 0 of the graph (\"overlap\"): it was captured with memory "
+                               "that is lost, so capture anew");
+  pto_buffer_unref (test.all);
+  pto_buffer_unref (test.part);
+  g_assert_finalize_object (captured);
+  test_end (&test);
+}
+
+/* Both are arguments. */
+static gboolean
+given (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+       GError **error)
+{
+  Test *test = data;
+  g_autoptr (PtoTaskArgs) task = pto_task_args_new ();
+
+  pto_task_args_add_tensor (task, pto_task_args_get_tensor (args, 0), PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (task, pto_task_args_get_tensor (args, 1), PTO_DIRECTION_INOUT);
+  return pto_orchestrator_submit_next_level (orchestrator, test->increase, task, NULL, 0, error);
+}
+
+static PtoTaskArgs *
+give (PtoBuffer *all, PtoBuffer *part, guint i)
+{
+  g_autoptr (GError) error = NULL;
+  PtoTaskArgs *args = pto_task_args_new ();
+  const guint64 shapes[] = { 2, 1 };
+  g_autoptr (PtoTensor) first
+      = pto_tensor_new_for_buffer (all, 0, PTO_DTYPE_INT64, 1, &shapes[0], &error);
+  g_autoptr (PtoTensor) second = NULL;
+
+  g_assert_no_error (error);
+  second = pto_tensor_new_for_buffer (part, i * sizeof (gint64), PTO_DTYPE_INT64, 1, &shapes[1],
+                                      &error);
+  g_assert_no_error (error);
+  pto_task_args_add_tensor (args, first, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, second, PTO_DIRECTION_INOUT);
+  return args;
+}
+
+static gboolean
+launch (Test *test, PtoGraph *captured, PtoBuffer *all, PtoBuffer *part, guint i, GError **error)
+{
+  g_autoptr (PtoTaskArgs) args = give (all, part, i);
+
+  return pto_worker_run_graph (test->host, captured, args, NULL, NULL, error);
+}
+
+/* Any memory of the worker that the task is for, or any here, whatever it was captured with. */
+static void
+test_given_to_graph (void)
+{
+  g_autoptr (GError) error = NULL;
+  Test test;
+  PtoBuffer *a, *b, *other, *here;
+
+  test_begin (&test);
+  a = take_numbers (test.remotes[0]);
+  b = take_numbers (test.remotes[0]);
+  other = take_numbers (test.remotes[1]);
+  here = pto_buffer_new (64, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 2; i++)
+    {
+      PtoBuffer *with = i == 0 ? a : here;
+      g_autoptr (PtoTaskArgs) args = give (with, with, 4);
+      PtoGraph *captured = pto_worker_capture (test.host, given, &test, args, NULL, NULL, &error);
+
+      g_assert_no_error (error);
+      g_assert_cmpuint (pto_graph_get_n_arguments (captured), ==, 2);
+      launch (&test, captured, a, a, 4, &error);
+      g_assert_no_error (error);
+      launch (&test, captured, b, a, 5, &error);
+      g_assert_no_error (error);
+      launch (&test, captured, a, here, 6, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (word_of (a, 4), ==, 5 + i); /* += 1, as much as a[1] and b[1] */
+      g_assert_cmpint (word_of (a, 5), ==, 6 + i);
+      g_assert_cmpint (word_of (here, 6), ==, 1 + i);
+      g_assert_false (launch (&test, captured, a, other, 0, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message,
+                                   "task 0 of the graph (\"increase\"): argument 1 of the graph is "
+                                   "memory of L4/0/L3/1, which no other worker sees");
+      g_clear_error (&error);
+      g_assert_false (launch (&test, captured, a, a, 1, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, "arguments 0 and 1 of the graph overlap");
+      g_clear_error (&error);
+      g_assert_cmpint (word_of (other, 0), ==, 0);
+      g_assert_finalize_object (captured);
+    }
+  pto_buffer_unref (a);
+  pto_buffer_unref (b);
+  pto_buffer_unref (other);
+  pto_buffer_unref (here);
+  test_end (&test);
+}
+
 /* All but the ends was one word further once, and still is, or what of it went back. */
 static void
 assert_moved (PtoBuffer *buffer, gboolean moved)
@@ -394,6 +550,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/remote-memory/token", test_token);
   g_test_add_func ("/pto/remote-memory/closed", test_closed);
   g_test_add_func ("/pto/remote-memory/life", test_life);
+  g_test_add_func ("/pto/remote-memory/kept-by-graph", test_kept_by_graph);
+  g_test_add_func ("/pto/remote-memory/given-to-graph", test_given_to_graph);
   g_test_add_func ("/pto/remote-memory/copies", test_copies);
   g_test_add_func ("/pto/remote-memory/large", test_large);
   return g_test_run ();

@@ -620,8 +620,8 @@ test_bad_words (void)
   g_autoptr (PtoWorker) host = level_test_host (4, 0, 0);
   g_autoptr (PtoWorker) l3 = level_test_host (3, 0, 0);
   g_autoptr (GError) error = NULL;
-  g_autoptr (GVariant) missing
-      = g_variant_ref_sink (g_variant_new_parsed ("{'program': <'/nowhere/pto-remote'>}"));
+  g_autoptr (GVariant) missing = g_variant_ref_sink (
+      g_variant_new_parsed ("{'program': <'/nonexistent/nowhere/pto-remote'>}"));
   g_autoptr (GVariant) no_speaker
       = g_variant_ref_sink (g_variant_new_parsed ("{'program': <'false'>}"));
 
@@ -646,7 +646,7 @@ test_bad_words (void)
   g_assert_nonnull (pto_worker_add_remote_worker (host, "local:", missing, &error));
   g_assert_false (pto_worker_start (host, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  object_test_assert_contains (error->message, "/nowhere/pto-remote");
+  object_test_assert_contains (error->message, "/nonexistent/nowhere/pto-remote");
   g_clear_error (&error);
   g_clear_object (&host);
   host = level_test_host (4, 0, 0);

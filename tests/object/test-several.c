@@ -386,8 +386,6 @@ submit_refused (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig 
            PTO_ERROR_INVALID_ARGS, "kernel \"kernel0\"", "the arguments have a block_dim",
            "leave that out");
   pto_task_args_set_condition (own, chip->tensor, 1, &index);
-  REFUSED (pto_orchestrator_submit (orchestrator, kernels[MEET], own, why), PTO_ERROR_INVALID_ARGS,
-           "(sync_start) has no condition");
   REFUSED (pto_orchestrator_submit_order (orchestrator, own, why), PTO_ERROR_INVALID_ARGS,
            "no condition");
   pto_task_args_reset (own);

@@ -9,8 +9,8 @@
 
 #include "level-test.h"
 
-#include "pto-run-statistics-private.h"
-#include "process/arena.h"
+#include "../../pto/values/run-statistics.h"
+#include "../../pto/process/arena.h"
 
 #include <string.h>
 

@@ -133,7 +133,12 @@ use (Thread *thread, guint round)
   assert_filled (thread, (float) (100 * thread->number + round));
   statistics = pto_worker_dup_statistics (worker);
   g_assert_nonnull (statistics);
-  g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
+  /* They are of the last run. The close may have ended another thread's run before its task was
+   * submitted. */
+  if (!thread->shared->closes)
+    g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
+  else
+    g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), <=, 1);
   trace = pto_worker_ref_trace (worker);
   backend = pto_worker_dup_parameter (worker, "backend", &error);
   g_assert_no_error (error);
@@ -299,6 +304,9 @@ test_lost (void)
   pto_worker_set_parameter (worker, "backend", "threads", &error);
   g_assert_no_error (error);
   pto_worker_set_parameter (worker, "timeout", "50", &error);
+  g_assert_no_error (error);
+  /* A lost chip leaves its threads. A leak checker looks through all of them at the end. */
+  pto_worker_set_parameter (worker, "clusters", "1", &error);
   g_assert_no_error (error);
   /* A process that has lost its chip is ended. */
   pto_worker_set_parameter (worker, "isolate", "0", &error);

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "../../pto/pto-fabric-private.h"
+#include "../../pto/common/fabric-module.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -292,6 +292,46 @@ test_tensor_refused (void)
     }
 }
 
+/* Each constructor, and what takes a tensor that has been refused, names the dtype. */
+static void
+test_dtype_refused (void)
+{
+  static const guint64 shape[] = { 4 };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoBuffer) buffer = pto_buffer_new (64, &error);
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("0123456789abcdef", 16);
+  PtoTensor *made[4];
+
+  g_assert_no_error (error);
+  g_assert_null (pto_tensor_new_for_buffer (buffer, 0, (PtoDtype) 99, 1, shape, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_assert_cmpstr (error->message, ==, "the dtype is refused: 99 is no PtoDtype");
+  g_clear_error (&error);
+  g_assert_null (pto_tensor_new_for_bytes (bytes, 0, (PtoDtype) -1, 1, shape, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_assert_cmpstr (error->message, ==, "the dtype is refused: -1 is no PtoDtype");
+  g_clear_error (&error);
+  g_assert_null (pto_tensor_new_for_buffer (buffer, 0, PTO_DTYPE_INT8, 0, shape, &error));
+  g_assert_true (g_str_has_prefix (error->message, "the shape is refused"));
+  g_clear_error (&error);
+  made[0] = pto_tensor_new ((PtoDtype) 99, 1, shape);
+  made[1] = pto_tensor_new_external (pto_buffer_get_address (buffer), (PtoDtype) 99, 1, shape);
+  made[2]
+      = pto_tensor_new_external_full (pto_buffer_get_address (buffer), (PtoDtype) 99, 1, shape,
+                                      pto_buffer_ref (buffer), (GDestroyNotify) pto_buffer_unref);
+  made[3] = pto_tensor_new (PTO_DTYPE_INT8, 6, (const guint64[]){ 1, 1, 1, 1, 1, 1 });
+  for (gsize i = 0; i < G_N_ELEMENTS (made); i++)
+    {
+      g_assert_null (pto_tensor_reshape (made[i], 1, shape, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, i < 3
+                                                       ? ": the dtype is refused: 99 is no PtoDtype"
+                                                       : ": the shape is refused");
+      g_clear_error (&error);
+      pto_tensor_unref (made[i]);
+    }
+}
+
 static void
 test_tensor_keeps_buffer (void)
 {
@@ -475,6 +515,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/values/tensor-views", test_tensor_views);
   g_test_add_func ("/pto/values/tensor-strided", test_tensor_strided);
   g_test_add_func ("/pto/values/tensor-refused", test_tensor_refused);
+  g_test_add_func ("/pto/values/dtype-refused", test_dtype_refused);
   g_test_add_func ("/pto/values/tensor-keeps-buffer", test_tensor_keeps_buffer);
   g_test_add_func ("/pto/values/task-args", test_task_args);
   g_test_add_func ("/pto/values/scalar-kinds", test_scalar_kinds);

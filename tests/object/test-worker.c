@@ -506,11 +506,11 @@ test_swimlane (WorkerTest *fixture, gconstpointer data)
   g_assert_true (PTO_IS_TRACE (trace));
   g_assert_true (trace == again);
 
-  pto_call_config_set_output_prefix (config, "/nowhere/at/all/");
+  pto_call_config_set_output_prefix (config, "/nonexistent/nowhere/at/all/");
   g_assert_false (
       pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, config, NULL, &error));
   g_assert_nonnull (error);
-  object_test_assert_contains (error->message, "/nowhere/at/all/");
+  object_test_assert_contains (error->message, "/nonexistent/nowhere/at/all/");
   g_clear_error (&error);
 
   pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error);

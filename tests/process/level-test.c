@@ -7,7 +7,7 @@
 
 #include "../short.h"
 
-#include "../../pto/core/fence.h"
+#include "../../pto/core/memory-guards.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -194,8 +194,10 @@ submit (struct rig *rig, uint32_t function, enum pto_child_kind kind, uint32_t s
   rig->report = (struct pto_report){ 0 };
   snprintf (task.config.output_prefix, sizeof task.config.output_prefix, "prefix %u", function);
   task.config.block_dim = 1 + (int32_t) function;
-  return pto_level_submit (rig->level, function, &task, params, n_params, NULL, 0, &id,
-                           &rig->report);
+  return pto_level_submit (
+      rig->level,
+      &(struct pto_submit){ .kernel = function, .params = params, .n_params = n_params }, &task,
+      &id, &rig->report);
 }
 
 enum pto_status

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "../../pto/exec/shared.h"
+#include "../../pto/exec/shared-wait.h"
 #include "../../pto/process/level.h"
 #include "../../pto/process/pool.h"
 

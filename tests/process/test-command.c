@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,7 +134,7 @@ test_killed (void)
 static void
 test_missing (void)
 {
-  const char *const argv[] = { "/no/such/program", NULL };
+  const char *const argv[] = { "/nonexistent/such/program", NULL };
   struct pto_command command = { 0 };
   struct pto_report report = { 0 };
   struct pto_command_config config = { .argv = argv, .environment = (const char *const *) environ };
@@ -141,7 +142,7 @@ test_missing (void)
   g_assert_cmpint (pto_command_begin (&command, &config, &report), ==, PTO_OK);
   finish (&command);
   g_assert_cmpint (command.status, ==, 127);
-  g_assert_nonnull (strstr (command.complaints.data, "/no/such/program"));
+  g_assert_nonnull (strstr (command.complaints.data, "/nonexistent/such/program"));
   pto_command_end (&command);
   pto_command_end (&command);
 }
@@ -472,6 +473,32 @@ test_no_standard_descriptors (void)
   g_assert_cmpint (status, ==, 0);
 }
 
+/* The message names descriptors, at whichever limit they run out. */
+static void
+test_no_descriptors (void)
+{
+  const char *const argv[] = { "/bin/true", NULL };
+  struct rlimit before;
+
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  for (rlim_t n = 3; n < 14; n++)
+    {
+      struct rlimit limit = { n, before.rlim_max };
+      struct pto_command command = { 0 };
+      struct pto_report report = { 0 };
+
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+      g_assert_cmpint (
+          pto_command_begin (&command,
+                             &(struct pto_command_config){
+                                 .argv = argv, .environment = (const char *const *) environ },
+                             &report),
+          !=, PTO_OK);
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+      g_assert_cmpstr (report.message, ==, "/bin/true can not be run: Too many open files");
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -490,6 +517,7 @@ main (int argc, char **argv)
   ADD ("/pto/command/several", test_several);
   ADD ("/pto/command/one-waits-for-another", test_one_waits_for_another);
   ADD ("/pto/command/no-standard-descriptors", test_no_standard_descriptors);
+  ADD ("/pto/command/no-descriptors", test_no_descriptors);
 #undef ADD
   return g_test_run ();
 }

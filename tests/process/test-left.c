@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/process/left.h"
+#include "../../pto/process/remote-results.h"
 
 #include <glib.h>
 #include <string.h>

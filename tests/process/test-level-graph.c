@@ -4,7 +4,7 @@
  */
 #include "level-test.h"
 
-#include "../../pto/core/capture.h"
+#include "../../pto/core/graph-capture.h"
 
 #include <signal.h>
 #include <string.h>
@@ -206,7 +206,9 @@ submit_program (struct rig *rig, void *data)
                      worker != ANY ? (const uint32_t[]){ worker, 1 - worker } : NULL, &all, number);
         }
       else if (what < 11)
-        pto_level_order (rig->level, (PTOParam[]){ make_input_param (from) }, 1, NULL, 0);
+        pto_level_order (rig->level,
+                         &(struct pto_submit){ .params = (PTOParam[]){ make_input_param (from) },
+                                               .n_params = 1 });
       else if (what < 13 && n_made < G_N_ELEMENTS (made))
         {
           made[n_made] = rig_tensor (rig, BLOCK);

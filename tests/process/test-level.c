@@ -529,7 +529,7 @@ test_back_pressure (void)
 
   g_assert_cmpint (rig_run (rig, fill_ring, &inside), ==, PTO_STATUS_HEAP_RING);
   assert_says (rig->report.message, "heap ring 1 has been full for 150 ms");
-  assert_says (rig->report.message, "the oldest, task 0 (f4), is running");
+  assert_says (rig->report.message, "the oldest, task 0 of ring 1 (f4), is running");
   assert_says (rig->report.message, "set heap to 131072 or more, or timeout to more");
   /* The submit that met it says the same. */
   g_assert_cmpstr (inside.message, ==, rig->report.message);
@@ -619,12 +619,12 @@ test_unknown_kinds (gconstpointer threads)
   rig_free (rig);
 }
 
-/* What begins in a heap ring and goes on behind it. */
+/* What begins in a heap ring and goes on behind it. The tensor there has all of the ring. */
 static void
 too_long (struct rig *rig, void *data)
 {
   const uint64_t *heap = data;
-  PTOParam first[2] = { make_output_param (rig_tensor (rig, 1)), scalar (0) };
+  PTOParam first[2] = { make_output_param (rig_tensor (rig, *heap / 8)), scalar (0) };
   uint64_t base;
 
   rig_submit (rig, COUNT, PTO_CHILD_SUB, ANY, first, 2);

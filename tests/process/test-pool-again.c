@@ -4,7 +4,7 @@
  */
 #include "pool-bench.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 
 /* Whoever is next has it; others go on meanwhile, and what was lost is counted. */
 static void

@@ -4,7 +4,7 @@
  */
 #include "pool-bench.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 
 /* It gets no task, whether one is for it alone, for anybody, or for several, and nothing is done to
  * it. Heard of again it is as it was. */

@@ -4,7 +4,7 @@
  */
 #include "pool-bench.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 
 /* --- dying again and again --- */
 

@@ -4,8 +4,8 @@
  */
 #include "pool-bench.h"
 
-#include "../../pto/core/watch.h"
-#include "../../pto/core/progress.h"
+#include "../../pto/core/memory-observer.h"
+#include "../../pto/core/completion.h"
 
 #include <string.h>
 

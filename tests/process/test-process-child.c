@@ -4,7 +4,7 @@
  */
 #include "process-test.h"
 
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/exec/pto-exec.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  * Both run on the machine of weak.h, as sides (sides.h) whose steps are explored as explorer.h
  * says. Words that other processes wait for (exec/shared.h) are played.
  */
-#include "../../pto/exec/shared.h"
-#include "../../pto/process/stream.h"
+#include "../../pto/exec/shared-wait.h"
+#include "../../pto/process/command-stream.h"
 
 #include "../weak/explorer.h"
 #include "../weak/sides.h"

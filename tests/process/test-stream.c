@@ -4,7 +4,7 @@
  *
  * Writer and reader are one thread here; how they meet is what test-stream-explore.c looks at.
  */
-#include "../../pto/process/stream.h"
+#include "../../pto/process/command-stream.h"
 
 #include <glib.h>
 #include <stdlib.h>

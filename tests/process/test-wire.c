@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "../../pto/process/wire.h"
+#include "../../pto/process/call-format.h"
 
 #include <glib.h>
 #include <stdalign.h>

@@ -241,6 +241,65 @@ test_one_chip_task (void)
   w3.close ();
 }
 
+/* An OUTPUT without memory gets some at the submit; other tensors are refused. A part of alloc() is
+ * named by its address. */
+static void
+test_output_is_allocated (void)
+{
+  constexpr uint32_t n = 1024;
+  Worker w3 (3, 2);
+  PtoBuffer *sum = pto_buffer_new (8, nullptr);
+  auto *seen = reinterpret_cast<float *> (pto_buffer_get_address (sum));
+  auto fill = w3.register_sub ("fill", [] (TaskArgsView view) {
+    auto *to = reinterpret_cast<float *> (view.tensors[0].data);
+    g_usleep (20000);
+    for (uint32_t i = 0; i < view.tensors[0].shapes[0]; i++)
+      to[i] = 7;
+  });
+  auto take = w3.register_sub ("take", [=] (TaskArgsView view) {
+    seen[view.scalars[0]] = *reinterpret_cast<float *> (view.tensors[0].data);
+  });
+  w3.init ();
+  w3.run ([&] (Orchestrator *orch, TaskArgsView, const CallConfig &) {
+    TaskArgs made, whole, part, refused;
+    ContinuousTensor all = orch->alloc ({ n });
+    made.add_tensor (make_ct (nullptr, { n }), TensorArgType::OUTPUT);
+    orch->submit_sub (fill, made);
+    whole.add_tensor (all, TensorArgType::OUTPUT);
+    orch->submit_sub (fill, whole);
+    part.add_tensor (make_ct (reinterpret_cast<void *> (all.data + 4 * (n - 1)), { 1 }));
+    part.add_scalar (1);
+    orch->submit_sub (take, part);
+    refused.add_tensor (make_ct (nullptr, { n }), TensorArgType::OUTPUT_EXISTING);
+    assert_throws<WorkerError> ([&] { orch->submit_sub (fill, refused); },
+                                "argument 0: a tensor without memory");
+  });
+  g_assert_cmpfloat (seen[1], ==, 7);
+  w3.close ();
+  pto_buffer_unref (sum);
+}
+
+/* The program's, not one of these headers. */
+static void
+test_lines (void)
+{
+  Worker host (3, 1);
+  auto fails
+      = host.register_sub ("fails", [] (TaskArgsView) { throw std::runtime_error ("mine"); });
+  const std::vector<std::function<void (Orchestrator *)>> ways = {
+    [&] (Orchestrator *orch) { orch->submit_sub (fails); },
+    [&] (Orchestrator *orch) { orch->submit_sub_group (fails, { TaskArgs () }); },
+  };
+
+  for (const auto &way : ways)
+    assert_throws<WorkerError> (
+        [&] {
+          host.run ([&] (Orchestrator *orch, TaskArgsView, const CallConfig &) { way (orch); });
+        },
+        "submitted at test-cplusplus-seeds.cc:");
+  host.close ();
+}
+
 static void
 test_groups (void)
 {
@@ -278,7 +337,8 @@ test_worker_refused (void)
                               "Worker: level 1, 0 SUB workers, device 0: levels begin with 2");
   assert_throws<WorkerError> ([&] { host.add_worker (SUB, chip); },
                               "SUB workers are said when a worker is made");
-  assert_throws<WorkerError> ([] { ChipCallable ("/nowhere"); }, "/nowhere");
+  assert_throws<WorkerError> ([] { ChipCallable ("/nonexistent/nowhere"); },
+                              "/nonexistent/nowhere");
   assert_throws<WorkerError> ([&] { host.run (submit); }, "my own words");
   assert_throws<WorkerError> (
       [&] {
@@ -481,8 +541,8 @@ test_runner_refused (void)
   assert_throws<std::invalid_argument> ([&] { circle.add_task (nullptr, 2, 0); },
                                         "task 1: 2 arguments at no address");
   assert_throws<DeviceError> ([&] { runner.Run (runtime, 0); }, "launch_aicpu_num 0");
-  assert_throws<DeviceError> ([&] { runner.Init (0, 3, "", "", "/nowhere"); },
-                              "pto_isa_root /nowhere: no such directory");
+  assert_throws<DeviceError> ([&] { runner.Init (0, 3, "", "", "/nonexistent/nowhere"); },
+                              "pto_isa_root /nonexistent/nowhere: no such directory");
   runner.release ();
   DeviceRunner loop;
   Runtime both;
@@ -505,6 +565,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/c++-seeds/chip-worker", test_chip_worker);
   g_test_add_func ("/pto/c++-seeds/recursion", test_recursion);
   g_test_add_func ("/pto/c++-seeds/one-chip-task", test_one_chip_task);
+  g_test_add_func ("/pto/c++-seeds/output-is-allocated", test_output_is_allocated);
+  g_test_add_func ("/pto/c++-seeds/lines", test_lines);
   g_test_add_func ("/pto/c++-seeds/groups", test_groups);
   g_test_add_func ("/pto/c++-seeds/worker-refused", test_worker_refused);
   g_test_add_func ("/pto/c++-seeds/runner-003", test_runner_003);

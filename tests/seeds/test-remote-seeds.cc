@@ -250,10 +250,10 @@ test_specification_refused (void)
                  "is below one of level 4 or more, not 3");
   other.endpoint = "one.example:7000";
   assert_throws ([&] { w4.add_remote_worker (other); }, "one.example:7000");
-  other.endpoint = "unix:/nowhere";
+  other.endpoint = "unix:/nonexistent/nowhere";
   other.roots = { "/home/me/model", "/home/me/other" };
   assert_throws ([&] { w4.add_remote_worker (other); },
-                 "the option roots is not for unix:/nowhere");
+                 "the option roots is not for unix:/nonexistent/nowhere");
   other = specification ();
   other.device_ids = { 0, 1, 0 };
   assert_throws ([&] { w4.add_remote_worker (other); },
@@ -277,10 +277,11 @@ test_callable_refused (void)
                  "RemoteCallable: there is no kind 9: PYTHON_IMPORT, CHIP_CALLABLE and");
   assert_throws ([] { RemoteCallable ("layer"); },
                  "\"layer\" can not be imported: write module:qualname");
-  assert_throws ([] { RemoteCallable ("/nowhere", RemoteCallableKind::CHIP_CALLABLE); },
-                 "/nowhere/pto.ini: there is no such file");
-  assert_throws ([] { RemoteCallable ("/nowhere.so:f", RemoteCallableKind::LIBRARY_SYMBOL); },
-                 "/nowhere.so: there is no such file");
+  assert_throws ([] { RemoteCallable ("/nonexistent/nowhere", RemoteCallableKind::CHIP_CALLABLE); },
+                 "/nonexistent/nowhere/pto.ini: there is no such file");
+  assert_throws (
+      [] { RemoteCallable ("/nonexistent/nowhere.so:f", RemoteCallableKind::LIBRARY_SYMBOL); },
+      "/nonexistent/nowhere.so: there is no such file");
   assert_throws (
       [&] {
         w4.register_callable (function ("copy"), { a, 5 });

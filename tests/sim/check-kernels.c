@@ -4,6 +4,7 @@
  */
 #include "check-kernels.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* What is read is kept, and what is written comes from here: nothing is left out. */
@@ -25,13 +26,69 @@ touch_own (void)
   free (allocated);
 }
 
+struct piece
+{
+  uint8_t *at;
+  uint32_t n;
+};
+
+static void *
+write_piece (void *data)
+{
+  const struct piece *piece = data;
+
+  for (uint32_t i = 0; i < piece->n; i++)
+    ((volatile uint8_t *) piece->at)[i] = 0x5a;
+  return NULL;
+}
+
+static void
+touch_aside (uint8_t *at, uint32_t n)
+{
+  struct piece piece = { at, n };
+  pthread_t thread;
+
+  if (pthread_create (&thread, NULL, write_piece, &piece) == 0)
+    pthread_join (thread, NULL);
+}
+
+#ifdef CHECK_WAITS
+#define check_touch_1 check_wait_1
+#define check_touch_2 check_wait_2
+#define check_touch_3 check_wait_3
+
+/* Apart, so that its reads are not close to those of others. */
+static __attribute__ ((noinline)) void
+await (int64_t *args, const uint8_t *at)
+{
+  while (*(const volatile uint8_t *) at == 0)
+    pto_relax (args);
+}
+
+static __attribute__ ((noinline)) void
+await_atomic (int64_t *args, const uint8_t *at)
+{
+  while (__atomic_load_n (at, __ATOMIC_ACQUIRE) == 0)
+    pto_relax (args);
+}
+
+static __attribute__ ((noinline)) void
+await_count (int64_t *args, const uint8_t *at)
+{
+  while (__atomic_load_n ((const uint32_t *) (const void *) at, __ATOMIC_ACQUIRE)
+         != get_block_num (args))
+    pto_relax (args);
+}
+#endif
+
 static void
 touch (int64_t *args, uint32_t n_tensors)
 {
   for (const int64_t *word = args + n_tensors; *word != 0; word++)
     {
       uint64_t what = (uint64_t) *word;
-      uint32_t n = (uint32_t) what;
+      uint32_t n = (uint32_t) what & 0xffffff;
+      uint32_t only = (uint32_t) what >> 24 & 0xff;
       const TensorData *tensor = (const TensorData *) (uintptr_t) args[what >> 48 & 0xff];
       uint8_t *at
           = (uint8_t *) (uintptr_t) (tensor->buffer.addr
@@ -39,6 +96,9 @@ touch (int64_t *args, uint32_t n_tensors)
             + (int64_t) (what >> 32 & 0xffff) - 0x8000;
       uint8_t copy[256];
 
+      if (only >= 0x80 ? only - 0x80 != get_sub_block_id (args)
+                       : only != 0 && only != get_block_idx (args) + 1)
+        continue;
       if ((what >> 63) != 0)
         at += (uint64_t) get_block_idx (args) * n;
       switch (what >> 56 & 0x7f)
@@ -72,8 +132,37 @@ touch (int64_t *args, uint32_t n_tensors)
           TPOP (args, 0, at, n);
           break;
         case DO_ATOMIC:
-          __atomic_fetch_add ((uint32_t *) (void *) at, 1, __ATOMIC_RELAXED);
+          __atomic_fetch_add ((uint32_t *) (void *) at, 1,
+                              n == 0 ? __ATOMIC_RELAXED : __ATOMIC_ACQ_REL);
           break;
+        case DO_RAISE:
+          *(volatile uint8_t *) at = 1;
+          break;
+        case DO_PUBLISH:
+          __atomic_store_n (at, 1, __ATOMIC_RELEASE);
+          break;
+        case DO_LIBRARY:
+          for (uint32_t i = 0; i < sizeof copy; i++)
+            ((volatile uint8_t *) copy)[i] = i % 3 == 0 ? 0xa5 : 0x77;
+          memccpy (at, copy, 0, n);
+          break;
+        case DO_THREAD:
+          touch_aside (at, n);
+          break;
+        case DO_ALL:
+          pto_writes_all (args);
+          break;
+#ifdef CHECK_WAITS
+        case DO_AWAIT:
+          await (args, at);
+          break;
+        case DO_AWAIT_ATOMIC:
+          await_atomic (args, at);
+          break;
+        case DO_AWAIT_COUNT:
+          await_count (args, at);
+          break;
+#endif
         case DO_FAULT:
           *(volatile uint8_t *) (uintptr_t) args[n_tensors + 1] = 1;
           break;

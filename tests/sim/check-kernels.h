@@ -22,7 +22,15 @@ enum
   DO_POP,
   DO_ATOMIC, /* adds to a 32-bit number there */
   DO_FAULT,
-  DO_OWN /* the kernel's own stack, static and allocated memory */
+  DO_OWN,     /* the kernel's own stack, static and allocated memory */
+  DO_RAISE,   /* writes 1 to a byte */
+  DO_PUBLISH, /* the same, as an atomic operation */
+  DO_AWAIT,   /* until that byte is not 0, with pto_relax() */
+  DO_AWAIT_ATOMIC,
+  DO_ALL,        /* pto_writes_all() */
+  DO_LIBRARY,    /* the C library writes bytes, of which each third is 0xa5 */
+  DO_THREAD,     /* a thread of the kernel writes 0x5a to each byte, and ends */
+  DO_AWAIT_COUNT /* until the 32-bit number there is as many as there are blocks */
 };
 
 /* n bytes, one by one, from so many behind the first element of the view of argument arg. In units
@@ -32,8 +40,17 @@ enum
    | (uint64_t) (uint32_t) (n))
 #define DO_BY_BLOCK(what, arg, bytes) (DO (what, arg, 0, bytes) | UINT64_C (0x80) << 56)
 
+/* Only that block does it. */
+#define DO_ONLY(block, what) ((what) | (uint64_t) ((block) + 1) << 24)
+/* The same of the first or second vector core of a mixed task. */
+#define DO_ONLY_SUB(sub, what) ((what) | (uint64_t) ((sub) + 0x80) << 24)
+
 void check_touch_1 (int64_t *args);
 void check_touch_2 (int64_t *args);
 void check_touch_3 (int64_t *args);
+/* The same of an object that calls pto_relax(); the others can not wait. */
+void check_wait_1 (int64_t *args);
+void check_wait_2 (int64_t *args);
+void check_wait_3 (int64_t *args);
 /* The float at args[1] is twice the one at args[0]; not checked. */
 void check_plain (int64_t *args);

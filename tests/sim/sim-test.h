@@ -8,9 +8,9 @@
  */
 #pragma once
 
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/exec/pto-exec.h"
 #include "../../sim/chip.h"
-#include "../../sim/memory.h"
+#include "../../sim/device-memory.h"
 #include "../short.h"
 
 #include <glib.h>

@@ -5,8 +5,9 @@
 #include "sim-test.h"
 
 #include "../../pto/api/pto_build_graph.h"
-#include "../../pto/core/plan.h"
+#include "../../pto/core/graph-plan.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -722,28 +723,279 @@ test_scarce (enum pto_backend backend)
   sim_run_fails (chip, &program, many_edges, NULL, PTO_STATUS_DEP_POOL, "dep-pool", NULL);
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=16 build-mode=0");
-  sim_run_fails (chip, &program, many_tasks, NULL, PTO_STATUS_TASK_RING,
-                 "Oldest task 0 (note) is waiting for the end of its scope (build-mode is 0)",
-                 "Set task-window to 32 or more", "holds at most 20 tasks", NULL);
+  sim_run_fails (
+      chip, &program, many_tasks, NULL, PTO_STATUS_TASK_RING,
+      "Oldest task 0 of ring 0 (note) is waiting for the end of its scope (build-mode is 0)",
+      "Set task-window to 32 or more", "holds at most 20 tasks", NULL);
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=32 build-mode=0");
   sim_run (chip, &program, many_tasks, NULL, NULL);
   g_assert_cmpuint (n_noted, ==, 20);
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=16 timeout=300");
-  /* det proves it, others wait. */
-  if (backend == PTO_BACKEND_DET)
-    sim_run_fails (chip, &program, wait_for_unpublished, NULL, PTO_STATUS_SCHEDULER_TIMEOUT,
-                   "deadlock", "task 0 (note), added at test-build.c:", "is not published", NULL);
-  else
-    sim_run_fails (chip, &program, wait_for_unpublished, NULL, PTO_STATUS_TASK_RING,
-                   "since task 0 (note), added at test-build.c:", "is not published",
-                   "set task-window to 32 or more", NULL);
+  sim_run_fails (chip, &program, wait_for_unpublished, NULL, PTO_STATUS_TASK_RING,
+                 "deadlock in task ring 1",
+                 "because task 0 (note), added at test-build.c:", "is not published",
+                 "Set task-window to 64 or more", "holds at most 40 tasks in that ring", NULL);
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=64");
   sim_run (chip, &program, wait_for_unpublished, NULL, NULL);
   g_assert_cmpuint (n_noted, ==, 41);
   pto_chip_free (chip);
+}
+
+/* A task is added and published last, or first; what comes after it fills something. */
+enum
+{
+  FILL_TASKS,
+  FILL_HEAP,
+  FILL_EDGES,
+  FILL_MAP,
+  FILL_CLUSTERS,
+  N_FILLS
+};
+
+struct filling
+{
+  uint32_t what;
+  bool early;    /* published before the others */
+  uint32_t deep; /* scopes around all of it */
+};
+
+static const char *const fill_settings[N_FILLS]
+    = { "task-window=16", "heap=16K", "dep-pool=64", "map-pool=64", "clusters=2 aicpu-threads=2" };
+static const char *const fill_knobs[N_FILLS]
+    = { "task-window", "heap", "dep-pool", "map-pool", "clusters" };
+
+#define N_FOLLOWERS 200
+
+static void
+fill_something (PTO2Runtime *rt, const struct filling *filling)
+{
+  PTO2TaskId key = add_note (rt);
+  PTO2TaskId after[2] = { key, key };
+
+  if (filling->early)
+    pto2_rt_publish_task (rt, key);
+  for (uint64_t i = 0; i < N_FOLLOWERS; i++)
+    PTO2_SCOPE (rt)
+    {
+      uint64_t shape[1] = { filling->what == FILL_HEAP ? 512 : 1 };
+      Tensor made = make_tensor (shape, 1, PTO_DTYPE_FLOAT32);
+      Tensor other = make_tensor_external (&data[i], shape, 1, PTO_DTYPE_UINT32);
+      PTOParam param
+          = filling->what == FILL_HEAP ? make_output_param (made) : make_inout_param (other);
+      PTO2Submit submit = pto2_make_submit (NOTE, AIV, &param, 0);
+      int32_t cluster = -1;
+
+      submit.after = after;
+      submit.n_after = filling->what == FILL_EDGES ? 2 : 1;
+      submit.n_params = filling->what == FILL_HEAP || filling->what == FILL_MAP ? 1 : 0;
+      if (filling->what == FILL_CLUSTERS)
+        {
+          cluster = pto2_rt_allocate_cluster (rt);
+          submit.in_cluster = 1;
+          submit.cluster_id = cluster;
+        }
+      after[1] = pto2_rt_submit (rt, &submit);
+      if (cluster >= 0)
+        pto2_rt_free_cluster (rt, cluster);
+    }
+  if (!filling->early)
+    pto2_rt_publish_task (rt, key);
+}
+
+static int
+fill_up (PTO2Runtime *rt, void *given)
+{
+  const struct filling *filling = given;
+
+  pto2_rt_init_tensor_pool (rt);
+  for (uint32_t i = 0; i < filling->deep; i++)
+    pto2_rt_scope_begin (rt);
+  fill_something (rt, filling);
+  for (uint32_t i = 0; i < filling->deep; i++)
+    pto2_rt_scope_end (rt);
+  return 0;
+}
+
+/* Nothing can run any more: every back end proves it, without waiting, and the setting that it
+ * names is enough. */
+static void
+test_fill_up (enum pto_backend backend)
+{
+  for (uint32_t what = 0; what < N_FILLS; what++)
+    for (uint32_t deep = 0; deep < 5; deep += 2)
+      {
+        struct filling filling = { .what = what, .deep = deep };
+        g_autofree char *knob = g_strdup_printf ("et %s to ", fill_knobs[what]);
+        g_autofree char *enough = NULL;
+        struct pto_chip *chip = chip_of (backend, fill_settings[what]);
+        struct pto_report report = { 0 };
+        enum pto_status status
+            = pto_chip_run (chip, &program, NULL, fill_up, &filling, NULL, &report);
+        const char *found;
+
+        pto_chip_free (chip);
+        g_test_message ("%s", report.message);
+        g_assert_nonnull (strstr (report.message, "is not published"));
+        /* At the end it shares its ring with what comes after it, and its open scope keeps it. */
+        if (deep < 4)
+          g_assert_nonnull (strstr (report.message, "task 0 (note), added at test-build.c:"));
+        if (what == FILL_CLUSTERS)
+          {
+            g_assert_cmpint (status, ==, PTO_STATUS_SCOPE_DEADLOCK);
+            continue;
+          }
+        found = strstr (report.message, knob);
+        g_assert_nonnull (found);
+        enough = g_strdup_printf ("%s=%" G_GUINT64_FORMAT, fill_knobs[what],
+                                  g_ascii_strtoull (found + strlen (knob), NULL, 10));
+        chip = chip_of (backend, enough);
+        sim_run (chip, &program, fill_up, &filling, NULL);
+        g_assert_cmpuint (n_noted, ==, N_FOLLOWERS + 1);
+        pto_chip_free (chip);
+      }
+}
+
+/* With build-mode 0 the end of the scope publishes: the program is not to blame, and passes. */
+static void
+test_fill_up_build_first (enum pto_backend backend)
+{
+  for (uint32_t what = 0; what < N_FILLS; what++)
+    for (uint32_t early = 0; early < 2; early++)
+      for (uint32_t deep = 0; deep < 3; deep += 2)
+        {
+          struct filling filling = { .what = what, .early = early == 1, .deep = deep };
+          g_autofree char *settings = g_strdup_printf ("%s build-mode=0", fill_settings[what]);
+          struct pto_chip *chip = chip_of (backend, settings);
+
+          sim_run (chip, &program, fill_up, &filling, NULL);
+          g_assert_cmpuint (n_noted, ==, N_FOLLOWERS + 1);
+          pto_chip_free (chip);
+        }
+}
+
+/* Several chains, each begun by a task that was added: what is in the way is let go, and no more.
+ */
+static int
+fill_up_behind_one (PTO2Runtime *rt, void *given)
+{
+  uint32_t *seen = given;
+  PTO2TaskId keys[3];
+
+  for (uint32_t i = 0; i < 3; i++)
+    keys[i] = add_note (rt);
+  for (uint32_t i = 0; i < 40; i++)
+    PTO2_SCOPE (rt)
+    {
+      PTO2Submit submit = pto2_make_submit (NOTE, AIV, NULL, 0);
+
+      submit.after = &keys[1];
+      submit.n_after = 1;
+      pto2_rt_submit (rt, &submit);
+    }
+  seen[0] = atomic_load (&n_noted);
+  /* It has waited, and may be told what it comes after; the one that has run may not. */
+  pto2_rt_add_successor_conditional (rt, keys[1], keys[2]);
+  if (seen[1] != 0)
+    pto2_rt_add_successor_conditional (rt, keys[0], keys[1]);
+  for (uint32_t i = 0; i < 3; i++)
+    pto2_rt_publish_task (rt, keys[i]);
+  return 0;
+}
+
+static void
+test_fill_up_lets_one_go (enum pto_backend backend)
+{
+  uint32_t seen[2] = { 0, 0 };
+  struct pto_chip *chip = chip_of (backend, "task-window=16 build-mode=0");
+
+  sim_run (chip, &program, fill_up_behind_one, seen, NULL);
+  /* At least what made room for the last one. */
+  g_assert_cmpuint (seen[0], >=, 1 + 40 - 15);
+  g_assert_cmpuint (seen[0], <=, 1 + 40);
+  g_assert_cmpuint (n_noted, ==, 3 + 40);
+  seen[1] = 1;
+  sim_run_fails (chip, &program, fill_up_behind_one, seen, PTO_STATUS_TASK_RING,
+                 "task 1 (note), added at test-build.c:",
+                 "got another predecessor at test-build.c:", "build-mode is 0",
+                 "set task-window to 32 or more", NULL);
+  pto_chip_free (chip);
+}
+
+/* A chain of held tasks, and tasks that come after its last one and fill a ring: all of the chain
+ * is in their way. */
+#define N_CHAIN 10000u
+#define CHAIN_WINDOW 64u
+#define LET_GO_AT_ONCE 256u
+
+struct chain
+{
+  bool cancel;
+  _Atomic pthread_t thread; /* the submitter's; the watching thread asks as well */
+  bool is_full;             /* of that thread alone */
+};
+
+static int
+fill_up_chain (PTO2Runtime *rt, void *given)
+{
+  static PTO2TaskId tasks[N_CHAIN];
+  struct chain *chain = given;
+
+  atomic_store_explicit (&chain->thread, pthread_self (), memory_order_relaxed);
+  for (uint32_t i = 0; i < N_CHAIN; i++)
+    {
+      tasks[i] = add_note (rt);
+      if (i > 0)
+        pto2_rt_add_successor_conditional (rt, tasks[i - 1], tasks[i]);
+    }
+  for (uint32_t i = 0; i < N_CHAIN; i++)
+    pto2_rt_publish_task (rt, tasks[i]);
+  for (uint32_t i = 0; i < 2 * CHAIN_WINDOW; i++)
+    PTO2_SCOPE (rt)
+    {
+      PTO2Submit submit = pto2_make_submit (NOTE, AIV, NULL, 0);
+
+      chain->is_full = i >= CHAIN_WINDOW - 1;
+      submit.after = &tasks[N_CHAIN - 1];
+      submit.n_after = 1;
+      pto2_rt_submit (rt, &submit);
+    }
+  return 0;
+}
+
+/* As soon as the submitter asks within the submit that finds no room. */
+static bool
+is_chain_cancelled (void *given)
+{
+  struct chain *chain = given;
+
+  return chain->cancel
+         && atomic_load_explicit (&chain->thread, memory_order_relaxed) == pthread_self ()
+         && chain->is_full;
+}
+
+static void
+test_fill_up_chain (enum pto_backend backend)
+{
+  for (uint32_t cancel = 0; cancel < 2; cancel++)
+    {
+      struct chain chain = { .cancel = cancel == 1 };
+      struct pto_run_config config = { .cancelled = is_chain_cancelled, .cancelled_data = &chain };
+      struct pto_chip *chip = chip_of (backend, "task-window=16384,64,64,64 build-mode=0");
+      struct pto_report report = { 0 };
+      enum pto_status status
+          = pto_chip_run (chip, &program, &config, fill_up_chain, &chain, NULL, &report);
+
+      g_test_message ("%s", report.message);
+      g_assert_cmpint (status, ==, cancel ? PTO_STATUS_CANCELLED : PTO_OK);
+      if (cancel)
+        g_assert_cmpuint (n_noted, <=, LET_GO_AT_ONCE);
+      else
+        g_assert_cmpuint (n_noted, ==, N_CHAIN + 2 * CHAIN_WINDOW);
+      pto_chip_free (chip);
+    }
 }
 
 /* Behind a task that is done no edge stays taken. */
@@ -953,6 +1205,10 @@ add_tests (void)
   sim_add ("build/trace", test_trace);
   sim_add ("build/publish", test_publish);
   sim_add ("build/build-first", test_build_first);
+  sim_add ("build/fill-up", test_fill_up);
+  sim_add ("build/fill-up-build-first", test_fill_up_build_first);
+  sim_add ("build/fill-up-lets-one-go", test_fill_up_lets_one_go);
+  sim_add ("build/fill-up-chain", test_fill_up_chain);
   sim_add ("build/conditional", test_conditional);
   sim_add ("build/memory", test_memory);
   sim_add ("build/memory-refusals", test_memory_refusals);

@@ -8,7 +8,7 @@
  */
 #include "sim-test.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 #include "../../sim/chip-private.h"
 
 #include <pthread.h>
@@ -276,7 +276,9 @@ small_chip (enum pto_backend backend, const char *more)
 static const char *
 settings_of (enum place place)
 {
-  return place == STALLS ? "task-window=8" : "task-window=1024";
+  /* A kernel may wait for the thread that cancels on a busy machine, and then must not be cut off.
+   */
+  return place == STALLS ? "task-window=8 timeout=120000" : "task-window=1024 timeout=120000";
 }
 
 static bool

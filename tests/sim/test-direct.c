@@ -5,7 +5,7 @@
  */
 #include "sim-test.h"
 
-#include "../../pto/core/progress.h"
+#include "../../pto/core/completion.h"
 #include "../../sim/chip-private.h"
 
 #include <sched.h>

@@ -264,6 +264,7 @@ record_used_again (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+/* It was made before, and stays. */
 static int
 output_in_an_ended_scope (PTO2Runtime *rt, void *data)
 {
@@ -425,13 +426,12 @@ test_tensors (enum pto_backend backend)
     { six_dimensions, "a tensor has 1 to 5 dimensions" },
     { zero_extent, "a tensor has 1 to 5 dimensions of at least one element" },
     { overflowing_shape, "a tensor has 1 to 5 dimensions" },
-    { unknown_type, "a known type" },
+    { unknown_type, "the dtype of the tensor is none" },
     { unknown_parameter, "argument 1: unknown kind of parameter" },
     { read_before_written, "argument 1: the tensor has no memory yet: no task has output it" },
     { null_tensor, "argument 1: the tensor has no memory yet" },
     { made_in_an_ended_scope, "argument 1: the tensor was made in a scope that has ended" },
     { record_used_again, "argument 1: the tensor was made in a scope that has ended" },
-    { output_in_an_ended_scope, "argument 1: the tensor was output in a scope that has ended" },
   };
   struct pto_chip *chip = sim_chip (backend, NULL);
   Tensor outside;
@@ -446,6 +446,7 @@ test_tensors (enum pto_backend backend)
                      "(count), submitted at test-errors.c:", rows[i].says, NULL);
       sim_assert_well (chip);
     }
+  sim_run (chip, &program, output_in_an_ended_scope, NULL, NULL);
   pto_chip_free (chip);
 }
 
@@ -529,6 +530,10 @@ test_new (enum pto_backend backend)
     { "backend", "fast", "par, det or threads" },
     { "aicpu-threads", "1", "at least 2" },
     { "no-such-knob", "1", "there is no parameter \"no-such-knob\"" },
+    { "task-windw", "8", "(pto info lists them); did you mean \"task-window\"?" },
+    { "pool-map", "16", "there is no parameter \"pool-map\" (pto info lists them)" },
+    { "Dep_Pool", "16", "did you mean \"dep-pool\"?" },
+    { "baekcnd", "det", "did you mean \"backend\"?" },
   };
   struct pto_report report = { 0 };
   struct pto_params params;

@@ -4,8 +4,8 @@
  */
 #include "sim-test.h"
 
-#include "../../pto/core/plan-pack.h"
-#include "../../pto/core/plan.h"
+#include "../../pto/core/graph-plan-pack.h"
+#include "../../pto/core/graph-plan.h"
 
 #include <string.h>
 
@@ -521,7 +521,8 @@ test_same_tensors (enum pto_backend backend)
         {
           run (chip, given, NULL, false, round == 0 ? orchestrate_same : launch,
                round == 0 ? &which : (gpointer) graph, &stats, &report);
-          sim_assert_says (&report, PTO_STATUS_OUT_OF_BOUNDS, "overrun", "wrote 4 bytes past ",
+          sim_assert_says (&report, PTO_STATUS_OUT_OF_BOUNDS, "overrun",
+                           "wrote at least 4 bytes past ",
                            which == 0 ? "argument 0 (declared float32 [64])"
                                       : "argument 1 (declared float32 [64])",
                            NULL);
@@ -620,7 +621,7 @@ test_priorities (enum pto_backend backend)
   run (chip, given, graph, false, orchestrate_ranked, NULL, NULL, &report);
   g_assert_cmpstr (report.message, ==, "");
   for (uint32_t i = 0; i < RANKED; i++)
-    g_assert_cmpuint (graph->tasks[i].priority, ==, i);
+    g_assert_cmpuint (graph->tasks[i].terms.priority, ==, i);
   for (uint32_t n = 0; n < 4; n++)
     {
       fill (given, (float) n);
@@ -1050,6 +1051,46 @@ test_memory_is_not_there (enum pto_backend backend)
 #endif
 }
 
+/* More arguments than a kernel can have, in a graph that another process may have made. */
+static void
+test_launch_of_many_arguments (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (uint32_t n = PTO_MAX_KERNEL_ARGS; n <= PTO_MAX_ARGS; n += PTO_MAX_ARGS - PTO_MAX_KERNEL_ARGS)
+    {
+      struct pto_plan *graph = pto_plan_new ();
+      struct pto_plan *copy = pto_plan_new ();
+      struct pto_report report = { 0 };
+      g_autofree void *packed = NULL;
+      uint64_t size;
+
+      for (uint32_t i = 0; i < n; i++)
+        {
+          if (i == 0)
+            pto_plan_add_task (
+                graph,
+                &(struct pto_submit){ .kernel = PTO_KERNEL_NONE, .queue = PTO_CORE_TYPE_AIV }, 0);
+          pto_plan_add_number (graph, i);
+        }
+      g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_OK);
+      size = pto_plan_packed_size (graph);
+      packed = g_malloc0 (size);
+      pto_plan_pack (graph, packed);
+      g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==, PTO_OK);
+      if (n == PTO_MAX_KERNEL_ARGS)
+        sim_run (chip, &program, launch, copy, NULL);
+      else
+        sim_run_fails (chip, &program, launch, copy, PTO_STATUS_INVALID_ARGS,
+                       "the graph has a task of 1024 arguments: a kernel can have 128 at most",
+                       NULL);
+      sim_assert_well (chip);
+      pto_plan_free (graph);
+      pto_plan_free (copy);
+    }
+  pto_chip_free (chip);
+}
+
 static void
 test_launch_refused (enum pto_backend backend)
 {
@@ -1116,6 +1157,7 @@ add_tests (void)
   sim_add ("graph/renaming-refused", test_renaming_refused);
   sim_add ("graph/memory-is-not-there", test_memory_is_not_there);
   sim_add ("graph/launch-refused", test_launch_refused);
+  sim_add ("graph/launch-of-many-arguments", test_launch_of_many_arguments);
 }
 
 int

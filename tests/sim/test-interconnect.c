@@ -374,7 +374,7 @@ test_group (enum pto_backend backend)
   g_assert_cmpuint (wrong, ==, 0);
   meeting.blocks = 73;
   sim_run_fails (chip, &program, submit_group, &meeting, PTO_STATUS_SYNC_START, "task 0",
-                 "this chip has 72 cores", NULL);
+                 "this machine has 48: set clusters to more, at least 25", NULL);
   for (int32_t n = 1; n <= 2; n++)
     sim_run_fails (chip, &program, submit_nobody, &n, PTO_STATUS_INVALID_ARGS, "task 0",
                    n == 1 ? "a group of 1 kernels at (nil)" : "a group of 2 kernels at (nil)",
@@ -598,7 +598,7 @@ submit_guests (PTO2Runtime *rt, void *data)
 static void
 test_guests_for_ever (enum pto_backend backend)
 {
-  struct pto_chip *chip = sim_chip (backend, "timeout=400 clusters=2 aicpu-threads=2");
+  struct pto_chip *chip = sim_chip (backend, "timeout=1000 clusters=2 aicpu-threads=2");
   struct guests too_few = { .pushed = 3, .popped = 4 };
   struct guests too_many = { .pushed = 13, .popped = 4 };
   struct guests alone = { .popped = 1 };

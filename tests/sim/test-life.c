@@ -106,7 +106,7 @@ test_largest (enum pto_backend backend)
       g_test_skip ("a thread for each of 3072 cores");
       return;
     }
-  for (uint32_t i = 0; i < G_N_ELEMENTS (settings); i++)
+  for (uint32_t i = RUN_SHORT ? G_N_ELEMENTS (settings) - 1 : 0; i < G_N_ELEMENTS (settings); i++)
     {
       struct pto_chip *chip = sim_chip (backend, settings[i]);
       struct pto_run_stats stats;

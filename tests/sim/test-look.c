@@ -9,9 +9,9 @@
  */
 #include "sim-test.h"
 
-#include "../../pto/core/machine.h"
+#include "../../pto/core/run-machine.h"
 #include "../../sim/chip-private.h"
-#include "../../sim/look.h"
+#include "../../sim/chip-inspect.h"
 
 #include <pthread.h>
 #include <sched.h>

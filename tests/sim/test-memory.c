@@ -727,6 +727,8 @@ test_device_books (enum pto_backend backend)
       struct pto_device_memory memory;
       struct pto_report report = { 0 };
       struct pto_fence found;
+      /* Before the memory there are 64 bytes, or 128. */
+      uint64_t around = guards[g] + (guards[g] + 63) / 64 * 64;
       uint64_t sum = 0;
       char in[300], out[300];
 
@@ -748,7 +750,7 @@ test_device_books (enum pto_backend backend)
               if (address[i] == 0)
                 continue;
               bytes[i] = n;
-              sum += n + guards[g];
+              sum += n + around;
               memset (out, i, n);
               g_assert_cmpint (pto_device_memory_copy_to (&memory, address[i], out, n, &report), ==,
                                PTO_OK);
@@ -766,7 +768,7 @@ test_device_books (enum pto_backend backend)
               g_assert_cmpint (pto_device_memory_free (&memory, address[i], &report), ==,
                                PTO_STATUS_INVALID_ARGS);
               memset (&report, 0, sizeof report);
-              sum -= bytes[i] + guards[g];
+              sum -= bytes[i] + around;
               address[i] = 0;
             }
           g_assert_cmpuint (taken.sum, ==, sum);
@@ -778,6 +780,38 @@ test_device_books (enum pto_backend backend)
       for (int i = 0; i < PIECES; i++)
         g_assert_false (address[i] != 0 && pto_fence_find (address[i], &found));
     }
+}
+
+/* What lies aside is not much, and there for other memory that finds no room. */
+static void
+test_laid_aside (enum pto_backend backend)
+{
+  struct pto_device_memory memory;
+  struct pto_report report = { 0 };
+  struct pto_fence found;
+  uint64_t address[4];
+
+  pto_device_memory_init (&memory, 64, take_counted, give_counted);
+  memory.lays_aside = true;
+  for (int i = 0; i < 4; i++)
+    address[i] = pto_device_memory_malloc (
+        &memory, i == 3 ? PTO_DEVICE_GONE_BYTES_MAX + 1 : PTO_DEVICE_GONE_BYTES_MAX / 2, &report);
+  for (int i = 0; i < 4; i++)
+    g_assert_cmpint (pto_device_memory_free (&memory, address[i], &report), ==, PTO_OK);
+  g_assert_cmpuint (taken.sum, ==, 2 * (PTO_DEVICE_GONE_BYTES_MAX / 2 + 128));
+  for (int i = 0; i < 4; i++)
+    g_assert_true (pto_fence_find (address[i], &found) == (i == 1 || i == 2));
+  taken.none_left = true;
+  g_assert_cmpuint (pto_device_memory_malloc (&memory, 8, &report), ==, 0);
+  g_assert_cmpuint (taken.sum, ==, 0);
+  for (int i = 0; i < 4; i++)
+    g_assert_false (pto_fence_find (address[i], &found));
+  taken.none_left = false;
+  address[0] = pto_device_memory_malloc (&memory, 8, &report);
+  g_assert_cmpint (pto_device_memory_free (&memory, address[0], &report), ==, PTO_OK);
+  pto_device_memory_clear (&memory);
+  g_assert_cmpuint (taken.sum, ==, 0);
+  g_assert_false (pto_fence_find (address[0], &found));
 }
 
 /* A chip takes the fences of its buffers with it: whoever has that memory next is not blamed. */
@@ -850,6 +884,86 @@ test_kernels_see_device_memory (enum pto_backend backend)
   end_chip ();
 }
 
+/* --- device memory that was given back --- */
+
+struct gone
+{
+  uint64_t address;
+  bool is_of_run;
+};
+
+static int
+use_gone (PTO2Runtime *rt, void *data)
+{
+  struct gone *gone = data;
+
+  if (gone->is_of_run && gone->address == 0)
+    gone->address = (uint64_t) (uintptr_t) rt->ops->device_malloc (rt, 256);
+  {
+    const uint64_t shape = 32;
+    PTOParam params[] = { make_input_param (
+        make_tensor_external ((void *) (uintptr_t) gone->address, &shape, 1, PTO_DTYPE_UINT64)) };
+
+    pto2_rt_submit_task (rt, NONE, AIV, params, 1);
+  }
+  return 0;
+}
+
+static uint64_t
+make_device (void)
+{
+  struct pto_report report = { 0 };
+
+  return pto_device_memory_malloc (pto_chip_memory (shared.chip), 256, &report);
+}
+
+static void
+free_device (uint64_t device)
+{
+  struct pto_report report = { 0 };
+
+  g_assert_cmpint (pto_device_memory_free (pto_chip_memory (shared.chip), device, &report), ==,
+                   PTO_OK);
+}
+
+/* A task that is given memory which was given back before the run is named, and does not run. */
+static void
+test_device_memory_is_gone (enum pto_backend backend)
+{
+  struct gone gone = { 0 };
+  struct pto_fence found;
+
+  new_chip (backend, NULL);
+  for (int way = 0; way < 2; way++)
+    {
+      gone = (struct gone){ .is_of_run = way == 0 };
+      if (!gone.is_of_run)
+        gone.address = make_device ();
+      sim_run (shared.chip, &program, use_gone, &gone, NULL);
+      g_assert_cmpuint (atomic_exchange (&shared.runs, 0), ==, 1);
+      if (!gone.is_of_run)
+        free_device (gone.address);
+      sim_run_fails (shared.chip, &program, use_gone, &gone, PTO_STATUS_INVALID_ARGS,
+                     "task 0 of ring 0 (none)",
+                     ": the buffer of 256 bytes of argument 0 (declared uint64 [32]) was freed "
+                     "before the task had run: keep it until the run has ended",
+                     NULL);
+      g_assert_cmpuint (atomic_load (&shared.runs), ==, 0);
+    }
+  /* Other memory is not where it was, until much more has been given back. */
+  for (guint i = 0; i < PTO_DEVICE_GONE_MAX; i++)
+    {
+      uint64_t device = make_device ();
+
+      g_assert_cmpuint (device, !=, gone.address);
+      g_assert_true (pto_fence_find (gone.address, &found));
+      g_assert_cmphex (found.guard, ==, PTO_FENCE_GONE);
+      free_device (device);
+    }
+  g_assert_false (pto_fence_find (gone.address, &found));
+  end_chip ();
+}
+
 /* Sizes whose sum, or whose rounding, is beyond 64 bits are too large like any other. */
 static int
 ask_for_more_than_there_is (PTO2Runtime *rt, void *data)
@@ -883,8 +997,8 @@ test_sizes (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   for (uint32_t which = 0; which < 3; which++)
-    sim_run_fails (chip, &one, ask_for_more_than_there_is, &which, PTO_STATUS_HEAP_RING, "outputs",
-                   "heap", NULL);
+    sim_run_fails (chip, &one, ask_for_more_than_there_is, &which, PTO_STATUS_HEAP_RING,
+                   which < 2 ? "task 0 needs more than the largest heap" : "outputs", "heap", NULL);
   sim_assert_well (chip);
   pto_chip_free (chip);
 }
@@ -907,6 +1021,8 @@ add_tests (void)
   sim_add_once ("memory/device-fences-end", test_device_fences_end);
   sim_add_once ("memory/device-memory-again", test_device_memory_again);
   sim_add ("memory/kernels-see-device-memory", test_kernels_see_device_memory);
+  sim_add ("memory/device-memory-is-gone", test_device_memory_is_gone);
+  sim_add_once ("memory/laid-aside", test_laid_aside);
 }
 
 int

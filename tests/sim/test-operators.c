@@ -4,8 +4,8 @@
  */
 #include "sim-test.h"
 
-#include "../../sim/builtin.h"
-#include "../../sim/combine.h"
+#include "../../sim/builtin-kernels.h"
+#include "../../sim/reduction-operators.h"
 
 #include <math.h>
 #include <string.h>

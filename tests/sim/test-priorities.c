@@ -5,7 +5,7 @@
  */
 #include "sim-test.h"
 
-#include "../../pto/core/plan.h"
+#include "../../pto/core/graph-plan.h"
 
 #include <sched.h>
 #include <stdatomic.h>

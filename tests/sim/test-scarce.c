@@ -7,6 +7,7 @@
  */
 #include "sim-test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,69 @@ sweep (enum pto_backend backend)
   g_assert_cmpuint (without_stack, >=, 8);
 }
 
+/* Halves the setting that the message says is to be less. */
+static void
+follow (struct pto_params *params, const char *message)
+{
+  static const enum pto_param settings[] = { PTO_PARAMETER_TASK_WINDOW, PTO_PARAMETER_HEAP,
+                                             PTO_PARAMETER_DEP_POOL, PTO_PARAMETER_MAP_POOL };
+  const char *advice = strstr (message, ": set ");
+  struct pto_report report = { 0 };
+
+  if (advice == NULL)
+    g_error ("it names no setting: %s", message);
+  for (gsize i = 0; i < G_N_ELEMENTS (settings); i++)
+    {
+      const char *name = pto_param_name (settings[i]);
+      char value[32];
+
+      if (!g_str_has_prefix (advice + strlen (": set "), name))
+        continue;
+      g_snprintf (value, sizeof value, "%" PRIu64, params->values[settings[i]] / 2);
+      /* It may be as small. */
+      g_assert_cmpint (pto_params_set (params, name, value, &report), ==, PTO_OK);
+      return;
+    }
+  g_error ("it names no setting: %s", message);
+}
+
+/* With half a gigabyte more than there is, a chip of the default settings starts once what the
+ * messages name is less; with 48 MiB also. */
+static void
+follow_advice (enum pto_backend backend)
+{
+  static const rlim_t rooms[] = { (rlim_t) 512 << 20, (rlim_t) 48 << 20 };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rooms); i++)
+    {
+      struct pto_params params;
+      struct rlimit limit, small;
+      struct pto_chip *chip = NULL;
+      unsigned int steps = 0;
+
+      pto_params_init (&params, 2);
+      params.values[PTO_PARAMETER_BACKEND] = (uint64_t) backend;
+      params.values[PTO_PARAMETER_CLUSTERS] = 2;
+      params.values[PTO_PARAMETER_AICPU_THREADS] = 3;
+      g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
+      small = limit;
+      small.rlim_cur = address_space () + rooms[i];
+      while (chip == NULL)
+        {
+          struct pto_report report = { 0 };
+
+          g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+          chip = pto_chip_new (pto_platform_find ("a2a3sim"), &params, &report);
+          g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+          if (chip == NULL)
+            follow (&params, report.message);
+          g_assert_cmpuint (++steps, <=, 60);
+        }
+      g_assert_cmpuint (steps, >, 1);
+      pto_chip_free (chip);
+    }
+}
+
 static const struct pto_program program = { NULL, 0 };
 
 static int
@@ -157,7 +221,7 @@ refuse_larger (enum pto_backend backend)
       g_assert_cmpint (pto_chip_run (chip, &program, NULL, nothing, NULL, NULL, &report), ==,
                        PTO_STATUS_SYSTEM);
       g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
-      g_assert_nonnull (strstr (report.message, "a chip of 64 clusters can not be started"));
+      g_assert_nonnull (strstr (report.message, "a chip of 64 clusters cannot be started"));
       pto_chip_trace_topology (chip, &topology);
       g_assert_cmpuint (topology.n_cores, ==, 0);
       g_assert_cmpuint (topology.n_clusters, ==, 0);
@@ -205,9 +269,26 @@ test_address_space (enum pto_backend backend)
 }
 
 static void
+test_advice (enum pto_backend backend)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("sanitizers need all the address space that there is");
+#else
+  if (g_test_subprocess ())
+    {
+      follow_advice (backend);
+      return;
+    }
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+#endif
+}
+
+static void
 add_tests (void)
 {
   sim_add ("scarce/address-space", test_address_space);
+  sim_add ("scarce/advice", test_advice);
   sim_add ("scarce/larger-machine", test_larger_machine);
 }
 

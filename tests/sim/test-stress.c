@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * "--thousands N" says how many: 1000 unless told; the slow suite runs PTO_TEST_TIMES as many.
+ * "--thousands N" says how many: 400 unless told; the slow suite runs PTO_TEST_TIMES as many.
  */
 #include "sim-test.h"
 
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint32_t thousands = 1000;
+static uint32_t thousands = 400;
 static _Atomic uint64_t runs;
 
 static void

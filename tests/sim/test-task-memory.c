@@ -4,7 +4,7 @@
  */
 #include "tasks-test.h"
 
-#include "../../sim/builtin.h"
+#include "../../sim/builtin-kernels.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "tasks-test.h"
 
 #include "../../pto/core/task.h"
-#include "../../sim/builtin.h"
+#include "../../sim/builtin-kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static int
 name_nobody (PTO2Runtime *rt, void *data)
 {
   PTO2TaskId after[2] = { 0, 7 };
-  int32_t value = 0;
+  static int32_t value; /* the first task may run after this has returned */
   PTOParam params[2] = { make_output_param (cell (&value)), make_scalar_param (1) };
 
   pto2_rt_submit_task (rt, STORE, AIV, params, 2);
@@ -427,6 +427,89 @@ test_condition_is_gone (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* What would make the memory is left out, so that no guard lies behind it: those who are given it
+ * are not blamed. The first run leaves other bytes there. */
+static int
+use_what_is_not_made (PTO2Runtime *rt, void *data)
+{
+  int32_t *cells = data;
+  static const uint64_t wide[1] = { N };
+  Tensor flag = cell (&cells[0]);
+  Tensor made = pto2_rt_make_tensor (rt, one, 1, PTO_DTYPE_INT32);
+
+  PTO2_SCOPE (rt)
+  {
+    int32_t value = 7;
+    Tensor before = pto2_rt_make_tensor (rt, wide, 1, PTO_DTYPE_INT32);
+
+    pto2_rt_fill (rt, &before, &value);
+  }
+  pto2_rt_submit_task_if (rt, STORE, AIV,
+                          (PTOParam[]){ make_output_param (made), make_scalar_param (5) }, 2, &flag,
+                          first);
+  SUBMIT (rt, SUM, make_output_param (cell (&cells[1])), make_scalar_param (1),
+          make_input_param (made));
+  SUBMIT (rt, STORE, make_inout_param (made), make_scalar_param (6));
+  SUBMIT (rt, SUM, make_output_param (cell (&cells[2])), make_scalar_param (1),
+          make_input_param (made));
+  return 0;
+}
+
+static void
+test_condition_makes_nothing (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (int32_t round = 0; round < 4; round++)
+    {
+      int32_t cells[3] = { round % 2 };
+
+      sim_run (chip, &tasks_program, use_what_is_not_made, cells, NULL);
+      if (round % 2 != 0)
+        g_assert_cmpint (cells[1], ==, 5);
+      g_assert_cmpint (cells[2], ==, 6);
+    }
+  pto_chip_free (chip);
+}
+
+/* As many arguments as there may be, with guards, and a condition. */
+static int
+submit_all_guarded (PTO2Runtime *rt, void *data)
+{
+  const uint64_t *addresses = data;
+  PTOParam params[PTO_MAX_KERNEL_ARGS];
+  Tensor flag = cell ((int32_t *) (uintptr_t) addresses[PTO_MAX_KERNEL_ARGS]);
+  PTO2Submit submit = pto2_make_submit (CUBE, AIC, params, PTO_MAX_KERNEL_ARGS);
+
+  for (uint32_t i = 0; i < PTO_MAX_KERNEL_ARGS; i++)
+    params[i] = make_input_param (cell ((int32_t *) (uintptr_t) addresses[i]));
+  submit.condition = &flag;
+  submit.condition_index = first;
+  submit.block_dim = 4;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+static void
+test_condition_behind_all_arguments (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_run_stats stats;
+  uint64_t addresses[PTO_MAX_KERNEL_ARGS + 1];
+  struct pto_report report = { 0 };
+
+  for (uint32_t i = 0; i <= PTO_MAX_KERNEL_ARGS; i++)
+    {
+      addresses[i] = pto_device_memory_malloc (pto_chip_memory (chip), sizeof (int32_t), &report);
+      g_assert_cmpuint (addresses[i], !=, 0);
+      *(int32_t *) (uintptr_t) addresses[i] = 1;
+    }
+  sim_run (chip, &tasks_program, submit_all_guarded, addresses, &stats);
+  g_assert_cmpuint (stats.completed, ==, 1);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 /* --- manual scopes --- */
 
 struct manual
@@ -565,6 +648,8 @@ add_tests (void)
   sim_add ("tasks/bad-condition", test_bad_condition);
   sim_add ("tasks/words", test_words);
   sim_add ("tasks/condition-is-gone", test_condition_is_gone);
+  sim_add ("tasks/condition-makes-nothing", test_condition_makes_nothing);
+  sim_add ("tasks/condition-behind-all-arguments", test_condition_behind_all_arguments);
   sim_add ("tasks/manual", test_manual);
   sim_add ("tasks/manual-elements", test_manual_elements);
 }

@@ -5,7 +5,7 @@
  */
 #include "sim-test.h"
 
-#include "../../sim/builtin.h"
+#include "../../sim/builtin-kernels.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -40,6 +40,8 @@ class Browser:
         self.programs = []
         self.session = ""
         self.profile = tempfile.TemporaryDirectory(prefix="pto-browser-", ignore_cleanup_errors=True)
+        # A browser that ends by a signal leaves the links to its socket there.
+        environment["TMPDIR"] = self.profile.name
         try:
             name = next(filter(shutil.which, BROWSERS))
             address = self.start(r"DevTools listening on ws://([^/]+)/", environment, [

@@ -9,7 +9,7 @@
 
 #include <gio/gio.h>
 
-#include "pto-trace-private.h"
+#include "../../pto/trace/model/trace.h"
 
 typedef struct _SyntheticGraph SyntheticGraph;
 

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "reference.h"
+#include "../../pto/programs/pto/run/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +23,14 @@ argument_of (guint32 dtype, guint64 n, gpointer expected)
                               .expected = expected };
 }
 
+static void
+compare (const ReferenceArgument *argument, gconstpointer got, double rtol, double atol,
+         Comparison *comparison)
+{
+  reference_compare (argument, got, &(Tolerance){ .rtol = rtol, .atol = atol }, comparison);
+  g_assert_true (comparison->passed == (comparison->n_bad == 0));
+}
+
 /* The value of got against an expected 0, as it is told: "out[0]: 1.5 instead of 0". */
 static void
 assert_value (guint32 dtype, gpointer got, gpointer zero, double value)
@@ -32,7 +40,7 @@ assert_value (guint32 dtype, gpointer got, gpointer zero, double value)
   double told;
   char *end;
 
-  reference_compare (&argument, got, 0, 0, &comparison);
+  compare (&argument, got, 0, 0, &comparison);
   if (value == 0)
     {
       g_assert_cmpuint (comparison.n_bad, ==, 0);
@@ -45,7 +53,8 @@ assert_value (guint32 dtype, gpointer got, gpointer zero, double value)
   told = g_ascii_strtod (comparison.first_bad + strlen ("out[0]: "), &end);
   g_assert_cmpstr (end, ==, " instead of 0");
   g_assert_cmpstr (comparison.bad_lines, ==, comparison.first_bad);
-  g_assert_true (comparison.not_a_number == !isfinite (value));
+  g_assert_cmpuint (comparison.differing.n_nan, ==, isnan (value) != 0);
+  g_assert_cmpuint (comparison.differing.n_infinite, ==, isinf (value) != 0);
   if (isnan (value))
     g_assert_true (isnan (told));
   else if (isinf (value))
@@ -173,12 +182,12 @@ test_large_integers (void)
       ReferenceArgument argument = argument_of (rows[i].dtype, 3, expected);
       Comparison comparison;
 
-      reference_compare (&argument, got, 0, 0, &comparison);
+      compare (&argument, got, 0, 0, &comparison);
       g_assert_cmpuint (comparison.n_bad, ==, 1);
       g_assert_cmpfloat (comparison.max_abs_error, ==, rows[i].error);
       g_assert_cmpstr (comparison.first_bad, ==, rows[i].told);
       comparison_clear (&comparison);
-      reference_compare (&argument, got, 0, rows[i].error, &comparison);
+      compare (&argument, got, 0, rows[i].error, &comparison);
       g_assert_cmpuint (comparison.n_bad, ==, 0);
       comparison_clear (&comparison);
     }
@@ -208,10 +217,11 @@ test_tolerance (void)
       ReferenceArgument argument = argument_of (PTO_DTYPE_FLOAT32, 1, &expected);
       Comparison comparison;
 
-      reference_compare (&argument, &got, rows[i].rtol, rows[i].atol, &comparison);
+      compare (&argument, &got, rows[i].rtol, rows[i].atol, &comparison);
       g_assert_cmpuint (comparison.n_bad, ==, !rows[i].good);
       g_assert_cmpfloat (comparison.max_abs_error, ==, fabs ((double) got - (double) expected));
-      g_assert_false (comparison.not_a_number);
+      g_assert_cmpuint (comparison.differing.n_nan, ==, 0);
+      g_assert_cmpuint (comparison.differing.n_infinite, ==, 0);
       comparison_clear (&comparison);
     }
 }
@@ -220,6 +230,7 @@ test_tolerance (void)
 static void
 test_relative (void)
 {
+  const guint n_floats = 6; /* the first of them */
   static const gint64 dtypes[][3] = {
     { PTO_DTYPE_FLOAT32, 0x40400000, 0x40000000 },
     { PTO_DTYPE_FLOAT16, 0x4200, 0x4000 },
@@ -254,17 +265,30 @@ test_relative (void)
 
         memcpy (got + at * size, &dtypes[i][1], size);
         memcpy (expected + at * size, &dtypes[i][2], size);
-        reference_compare (&argument, got, 0.5, 0, &comparison);
+        /* Integers allow an absolute error only. */
+        compare (&argument, got, 0.5, i < n_floats ? 0 : 1, &comparison);
         g_assert_cmpuint (comparison.n_bad, ==, 0);
         g_assert_cmpfloat (comparison.max_abs_error, ==, 1);
         comparison_clear (&comparison);
-        reference_compare (&argument, got, 0.49, 0, &comparison);
+        compare (&argument, got, i < n_floats ? 0.49 : 0.5, 0, &comparison);
         g_assert_cmpuint (comparison.n_bad, ==, 1);
         comparison_clear (&comparison);
       }
 }
 
-/* What is no number fits only what is none, an infinity only itself, whatever the tolerance. */
+static void
+assert_max_error (const Comparison *comparison, float expected)
+{
+  double told = not_finite_max_error (&comparison->differing, comparison->max_abs_error);
+
+  if (isnan (expected))
+    g_assert_true (isnan (told));
+  else
+    g_assert_cmpfloat (told, ==, (double) expected);
+}
+
+/* NaN equals nothing, or only NaN with equal_nan. An infinity equals only itself, whatever the
+ * tolerance. */
 static void
 test_no_numbers (void)
 {
@@ -277,11 +301,80 @@ test_no_numbers (void)
         ReferenceArgument argument = argument_of (PTO_DTYPE_FLOAT32, 2, expected);
         Comparison comparison;
 
-        reference_compare (&argument, got, 10, 10, &comparison);
-        g_assert_cmpuint (comparison.n_bad, ==, g != e);
-        g_assert_true (comparison.not_a_number == (g != e));
-        /* Of the numbers alone. */
-        g_assert_cmpfloat (comparison.max_abs_error, ==, 3);
+        for (gboolean equal_nan = FALSE; equal_nan <= TRUE; equal_nan++)
+          {
+            gboolean good = g == e && (g > 0 || equal_nan);
+
+            reference_compare (&argument, got,
+                               &(Tolerance){ .rtol = 10, .atol = 10, .equal_nan = equal_nan },
+                               &comparison);
+            g_assert_cmpuint (comparison.n_bad, ==, !good);
+            g_assert_true (comparison.passed == good);
+            g_assert_cmpuint (comparison.differing.n_nan, ==, !good && (g == 0 || e == 0));
+            g_assert_cmpuint (comparison.differing.n_infinite, ==, !good && g > 0 && e > 0);
+            /* Only numbers count here. */
+            g_assert_cmpfloat (comparison.max_abs_error, ==, 3);
+            g_assert_cmpfloat (comparison.max_rel_error, ==, 3);
+            assert_max_error (&comparison, good ? 3 : g > 0 && e > 0 ? INFINITY : NAN);
+            comparison_clear (&comparison);
+          }
+      }
+}
+
+/* NaN has no sign that is shown, and NaN counts before infinity where both differ. */
+static void
+test_not_finite_told (void)
+{
+  float got[4] = { 1, -NAN, INFINITY, -INFINITY };
+  float expected[4] = { 1, 2, 1, INFINITY };
+  ReferenceArgument argument = argument_of (PTO_DTYPE_FLOAT32, 4, expected);
+  NotFinite sum = { 0 };
+  Comparison comparison;
+
+  reference_compare (&argument, got, &(Tolerance){ .mismatch_share = 0.75 }, &comparison);
+  g_assert_true (comparison.passed);
+  g_assert_cmpuint (comparison.n_bad, ==, 3);
+  g_assert_cmpuint (comparison.differing.n_nan, ==, 1);
+  g_assert_cmpuint (comparison.differing.n_infinite, ==, 2);
+  g_assert_cmpfloat (comparison.max_abs_error, ==, 0);
+  assert_max_error (&comparison, NAN);
+  g_assert_cmpstr (comparison.bad_lines, ==,
+                   "out[1]: nan instead of 2\nout[2]: inf instead of 1\n"
+                   "out[3]: -inf instead of inf");
+  not_finite_add (&sum, &comparison.differing);
+  not_finite_add (&sum, &comparison.differing);
+  g_assert_cmpuint (sum.n_nan, ==, 2);
+  g_assert_cmpuint (sum.n_infinite, ==, 4);
+  comparison_clear (&comparison);
+}
+
+/* So many of 200 may be wrong, whatever they are; the worst relative difference is told. */
+static void
+test_share (void)
+{
+  static const struct
+  {
+    double share;
+    guint most;
+  } rows[] = { { 0, 0 }, { 0.0049, 0 }, { 0.005, 1 }, { 0.1, 20 }, { 0.5, 100 }, { 1, 200 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    for (guint n_bad = 0; n_bad <= 200; n_bad++)
+      {
+        float got[200], expected[200];
+        ReferenceArgument argument = argument_of (PTO_DTYPE_FLOAT32, 200, expected);
+        Comparison comparison;
+
+        for (guint k = 0; k < 200; k++)
+          {
+            expected[k] = (float) (k + 1);
+            got[k] = k < n_bad ? (k == 3 ? NAN : expected[k] - 2) : expected[k];
+          }
+        reference_compare (&argument, got, &(Tolerance){ .mismatch_share = rows[i].share },
+                           &comparison);
+        g_assert_cmpuint (comparison.n_bad, ==, n_bad);
+        g_assert_true (comparison.passed == (n_bad <= rows[i].most));
+        g_assert_cmpfloat (comparison.max_rel_error, ==, n_bad > 0 ? 2 : 0);
         comparison_clear (&comparison);
       }
 }
@@ -314,7 +407,7 @@ test_told (void)
                                     lines->len > 0 ? "\n" : "", i / 12, i / 4 % 3, i % 4, got[i],
                                     expected[i]);
         }
-      reference_compare (&argument, got, 0, 0, &comparison);
+      compare (&argument, got, 0, 0, &comparison);
       g_assert_cmpuint (comparison.n_bad, ==, n_bad);
       g_assert_cmpfloat (comparison.max_abs_error, ==, n_bad > 0 ? N : 0);
       g_assert_cmpstr (comparison.bad_lines, ==, n_bad > 0 ? lines->str : NULL);
@@ -341,6 +434,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/compare/tolerance", test_tolerance);
   g_test_add_func ("/pto/compare/relative", test_relative);
   g_test_add_func ("/pto/compare/no-numbers", test_no_numbers);
+  g_test_add_func ("/pto/compare/not-finite-told", test_not_finite_told);
+  g_test_add_func ("/pto/compare/share", test_share);
   g_test_add_func ("/pto/compare/told", test_told);
   return g_test_run ();
 }

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "shrink.h"
+#include "../../pto/programs/pto/explore/shrink.h"
 
 #define N_MAX 9
 

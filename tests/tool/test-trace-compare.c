@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "pto-trace-compare-private.h"
+#include "../../pto/trace/answer/compare.h"
 #include "pto-trace-topics.h"
 
 #include <json-glib/json-glib.h>

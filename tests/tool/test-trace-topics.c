@@ -8,8 +8,8 @@
  */
 #include "config.h"
 
-#include "pto-trace-private.h"
-#include "pto-trace-answer-private.h"
+#include "../../pto/trace/model/trace.h"
+#include "../../pto/trace/answer/trace-answers.h"
 #include "pto-trace-topics.h"
 
 #include <glib/gstdio.h>
@@ -491,8 +491,8 @@ test_file (void)
   g_assert_no_error (error);
   g_assert_cmpint (strncmp (bytes, "PTOTRACE\2\0\0\0\40\0\0\0", 16), ==, 0);
   for (gsize n = 0; n < size; n += n < 40 ? 1 : 97)
-    assert_refused (path, bytes, n, G_IO_ERROR_INVALID_DATA, n < 8 ? "no trace" : "cut off");
-  assert_refused (path, "hello", 5, G_IO_ERROR_INVALID_DATA, "no trace");
+    assert_refused (path, bytes, n, G_IO_ERROR_INVALID_DATA, n < 8 ? "not a trace" : "cut off");
+  assert_refused (path, "hello", 5, G_IO_ERROR_INVALID_DATA, "not a trace");
   for (gsize at = 32; at < size; at += 31)
     {
       bytes[at] ^= 1;

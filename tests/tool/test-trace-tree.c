@@ -195,9 +195,27 @@ test_places (void)
   assert_slice (slices, "L3/0/L2/0 AICPU/orchestrator fill 11.050 0.000");
   /* 400 ns in 4 us. */
   assert_slice (slices, "L3/0/L2/1 cluster 0/AIV0 fill 13.000 2.000");
-  /* Before its task: at its begin, in no time. */
-  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 30.000 0.000");
+  /* Before its task: moved to its begin, and as long as it was. */
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 30.100 0.200");
   g_assert_cmpuint (slices->len, ==, 4 + 4 + 3 + 3);
+}
+
+/* A run that ends after its task by its own clock is moved to the task's end. A run that took
+ * longer than its task is drawn as long as the task. */
+static void
+test_clocks (void)
+{
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autoptr (GPtrArray) slices = NULL;
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0,
+                         make_chip (100 * SECOND + 20900, 100 * SECOND + 21300, 400, FALSE));
+  pto_trace_pieces_take (&trace->pieces, 0, 2,
+                         make_chip (100 * SECOND + 25000, 100 * SECOND + 45000, 20000, FALSE));
+  pto_trace_settle (trace);
+  slices = list_slices (trace);
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 19.700 0.200");
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 30.050 0.100");
 }
 
 /* A worker that waited in two of its runs has one row for that. */
@@ -1075,6 +1093,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-tree/places", test_places);
+  g_test_add_func ("/pto/trace-tree/clocks", test_clocks);
   g_test_add_func ("/pto/trace-tree/waits", test_waits);
   g_test_add_func ("/pto/trace-tree/lists", test_lists);
   g_test_add_func ("/pto/trace-tree/row-order", test_row_order);

@@ -39,10 +39,14 @@ class Words(PtoTest):
     def test_unknown_command(self):
         self.fails(2, ['"walk"'], "walk")
         self.fails(2, ['"walk"'], "help", "walk")
+        self.fails(2, ['unknown command "rnu" (see pto help); did you mean "run"?'], "rnu")
 
     def test_unknown_option(self):
         self.fails(2, ["--fast"], "run", "ex", "--fast")
         self.fails(2, ["--fast"], "info", "--fast")
+        self.fails(2, ['--bakend; did you mean "--backend"?'], "run", "ex", "--bakend", "det")
+        self.fails(2, ['--bakend=det; did you mean "--backend"?'], "run", "ex", "--bakend=det")
+        self.fails(2, ['--vresion; did you mean "--version"?'], "--vresion")
         self.fails(2, ['"ex"'], "info", "ex")
 
     def test_no_directory(self):
@@ -124,12 +128,12 @@ class Words(PtoTest):
         self.assertEqual(parameters["task-window"], {
             "name": "task-window", "variable": "PTO2_RING_TASK_WINDOW", "value": "65536",
             "description": "slots of each task ring, all but one usable; a power of two, or four of them"})
-        none = self.info(CC="/no/compiler", CXX="/no/compiler")["machine"]
+        none = self.info(CC="/nonexistent/compiler", CXX="/nonexistent/compiler")["machine"]
         self.assertEqual((none["c_compiler"], none["cxx_compiler"]), (None, None))
 
     def test_info(self):
         """The text says what the JSON says, in columns."""
-        for compilers in ({"CC": "true", "CXX": "false -x"}, {"CC": "/no/cc", "CXX": "/no/c++"}):
+        for compilers in ({"CC": "true", "CXX": "false -x"}, {"CC": "/nonexistent/cc", "CXX": "/nonexistent/c++"}):
             info = self.info(**compilers)
             machine, parameters = info["machine"], info["parameters"]
             columns = [max(len(parameter[key]) for parameter in parameters)
@@ -314,6 +318,26 @@ class Manifest(PtoTest):
         self.spoil("core=aiv\n", "", ["[kernel 0]", '"core"'])
         self.spoil("name=add\n", "name=\n", ["[kernel 0]", '"name"'])
 
+    def test_unread_key(self):
+        """A key of a case gets a suggestion, if that key is not there already and takes the value."""
+        self.spoil("rtol=1e-5", "rtoll=1e-5", ['"five"', 'nobody reads rtoll (did you mean "rtol"?): neither a parameter'])
+        self.spoil("rtol=1e-5", "rtol=1e-5\nrtoll=1e-5", ["nobody reads rtoll: neither a parameter"])
+        self.spoil("rtol=1e-5", "equal_nan=true\ntask_windw=16",
+                   ['nobody reads equal_nan (did you mean "equal-nan"?), task_windw (did you mean "task-window"?): neither'])
+        self.spoil("elements=16384", "elemnts=16384", ['nobody reads elemnts (did you mean "elements"?): neither'])
+        self.spoil("rtol=1e-5", "back-end=fast", ['nobody reads back-end (did you mean "backend"?): neither'])
+        self.spoil("rtol=1e-5", "task-timeot=5", ["nobody reads task-timeot: neither"])  # of level 3
+        self.spoil("source=", "sorce=", ["sorce", '; did you mean "source"?'])
+
+    def test_set_of_a_case(self):
+        """What only a case can say is no parameter."""
+        self.example()
+        for said, key in (("rtol=1", "rtol"), ("equal-nan=true", "equal-nan"), ("elements=4", "elements")):
+            for command in "run", "explore":
+                self.fails(2, [f"pto: --set {said}: {key} is no parameter of the runtime; write {said} in [case five] of ex/pto.ini"],
+                           command, "ex", "--set", said)
+        self.fails(2, ['--set: there is no parameter "rtolx" (pto info lists them)'], "run", "ex", "--set", "rtolx=1")
+
     def test_unknown_core(self):
         self.spoil("core=aiv", "core=gpu", ["[kernel 0]", "core=gpu", "aic", "aiv"])
 
@@ -321,6 +345,9 @@ class Manifest(PtoTest):
         self.spoil("rtol=1e-5", "rtol=small", ['"five"', "rtol=small"])
         self.spoil("atol=1e-5", "atol=-1", ['"five"', "atol=-1"])
         self.spoil("rtol=1e-5", "rtol=nan", ['"five"', "rtol=nan"])
+        self.spoil("rtol=1e-5", "rtol=inf", ['"five"', "rtol=inf"])
+        self.spoil("rtol=1e-5", "equal-nan=yes", ['"five"', "equal-nan=yes", "true or false"])
+        self.spoil("rtol=1e-5", "mismatch-share=1.5", ['"five"', "mismatch-share=1.5", "from 0 to 1"])
         self.spoil("elements=16384", "elements=16384x", ['"five"', "elements=16384x"])
         self.spoil("cost=linear:600:0.05", "cost=linear:many", ['"add"', "linear:many"])
 
@@ -410,6 +437,54 @@ dtype={FLOAT16}
             self.edit("copy/pto.ini", f"[kernel {previous}]", f"[kernel {number}]")
             self.fails(3, [path[len(self.directory) + 1:], "copy", f"function id {number} is too large: at most 4095"],
                        "run", "copy")
+
+    def test_reference_with_a_sanitizer(self):
+        """Its runtime would end the program where that has begun without it: so it is not loaded."""
+        self.copy_example(dtype=FLOAT32)
+        api = os.path.join(EXAMPLES, "..", "pto", "api")
+        with open(PROGRAM, "rb") as file:
+            has_runtime = b"__asan_init" in file.read()
+        for flags, says in (["-fsanitize=address"], "LD_PRELOAD="), (["-fsanitize=thread"], "build it without"), ([], None):
+            build = subprocess.run(["cc", "-shared", "-fPIC", *flags, "-I", api, "copy/reference.c", "-o", "copy/reference.so"],
+                                   cwd=self.directory, capture_output=True, encoding="utf-8", check=False)
+            if build.returncode != 0 and flags:
+                continue  # the compiler has no such runtime
+            for source in "reference.so", "./reference.so":
+                with self.subTest(flags=flags, source=source):
+                    self.copy_example(dtype=FLOAT32)
+                    self.edit("copy/pto.ini", "source=reference.c", "source=" + source)
+                    if says is None or (has_runtime and flags == ["-fsanitize=address"]):
+                        self.passes("run", "copy")
+                    else:
+                        for command in ["run"], ["explore", "--budget", "2"]:
+                            self.fails(3, ["copy/pto.ini", "[reference]", "reference.so", flags[0], says], *command, "copy")
+
+    def test_with_a_preloaded_sanitizer(self):
+        """As the advice on such references says: the programs begin, and a run works."""
+        with open(PROGRAM, "rb") as file:
+            if b"__asan_init" in (program := file.read()) or b"__tsan_init" in program:
+                self.skipTest("the program has a runtime of its own")
+        n_found = 0
+        self.copy_example(dtype=FLOAT32)
+        for name in "asan", "tsan", "ubsan", "lsan":
+            file = subprocess.run(["cc", f"-print-file-name=lib{name}.so"], capture_output=True, encoding="utf-8",
+                                  check=False).stdout.strip()
+            if not os.path.isabs(file):
+                continue  # the compiler has no such runtime
+            n_found += 1
+            env = {**os.environ, "LD_PRELOAD": os.path.realpath(file), "ASAN_OPTIONS": "detect_leaks=0",
+                   "LSAN_OPTIONS": "detect_leaks=0"}
+            commands = [[PROGRAM, "--version"], [os.environ["PTO_REMOTE"], "--version"]]
+            if name == "asan":
+                commands.append([PROGRAM, "run", "copy"])
+            for command in commands:
+                with self.subTest(name=name, command=command):
+                    done = subprocess.run(command, cwd=self.directory, env=env, capture_output=True, encoding="utf-8",
+                                          timeout=60, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn("PASS" if command[1] == "run" else os.path.basename(command[0]), done.stdout)
+        if n_found == 0:
+            self.skipTest("the compiler has no runtime of a sanitizer")
 
     def test_bad_function_id(self):
         self.spoil("[kernel 1]", "[kernel one]", ["[kernel one]", "number"])
@@ -793,7 +868,7 @@ class Run(PtoTest):
             result = self.pto("run", "copy")
             self.assertEqual(result.returncode, 3, result.stderr)
             line = result.stderr.splitlines()[-1]
-            self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel")
+            self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+, submitted at \w+\.c:\d+: the kernel")
             self.assertIn(why, line)
             self.assertNotIn("at address 0x0", line)
         self.copy_example(dtype=FLOAT32)

@@ -15,6 +15,8 @@ ATTENTION = os.path.join(EXAMPLES, "batch-paged-attention")
 
 
 class Calibrate(PtoTest):
+    has_own_cache = True
+
     def setUp(self):
         super().setUp()
         history = os.path.join(self.cache, "libpto", "costs.json")

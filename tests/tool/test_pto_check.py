@@ -56,8 +56,10 @@ class Check(PtoTest):
         self.spoil("")
         self.edit(KERNEL, "r[i] = p[i] + q[i];", "r[i] = p[i] + q[i] + 0 * r[n - 1 - i];")
         self.edit(KERNEL, "float *restrict r", "volatile float *r")
-        self.fails(1, ("task 0 of ring 1 (add)", "read bytes 32768 to 65535 of its argument 2 (OUTPUT, float32, from element "
-                       "8192) before it had written there"), "run", "ex", "--check=access", lines=0)
+        result = self.fails(1, ("16384 of 16384 elements are wrong", "f[0]: nan instead of 47"), "run", "ex", "--check=access", lines=0)
+        self.assertIn("task 0 of ring 1 (add), submitted at ", result.stderr.splitlines()[1])
+        self.assertIn("read bytes 32768 to 65535 of its argument 2 (OUTPUT, float32, from element 8192) before it had written there",
+                      result.stderr.splitlines()[1])
 
     def test_isolated(self):
         """Also of a chip in a process of its own, where only the last writer is not known."""
@@ -96,6 +98,21 @@ class Check(PtoTest):
         table = rows(self.fails(1, (), "run", "ex", "--check=access").stdout)
         self.assertTrue(table["written by"].startswith("task 4 of ring 1 (add)"))
 
+    def test_nobody_wrote(self):
+        """Elements that no task has written, that a task has written in part, and of which nothing is known."""
+        self.example()
+        self.edit(KERNEL, "r[i] = p[i] + q[i];", "if (i != 99 || p[0] < 20) r[i] = p[i] + q[i];")
+        for backend in BACK_ENDS:
+            result = self.fails(1, ("f[99]: ", " instead of 47"), "run", "ex", "--check=access", "-b", backend)
+            self.assertEqual(rows(result.stdout)["written by"], "no task of the run")
+        self.assertIsNone(json.loads(self.fails(1, (), "run", "ex", "--check=access", "--json").stdout)["first_bad_writer"])
+        result = self.fails(1, (), "run", "ex", "--check=access", "--set", "isolate=1")
+        self.assertEqual(rows(result.stdout)["written by"], "not known of a process of its own: --no-isolate")
+        self.edit(KERNEL, "if (i != 99 || p[0] < 20) r[i] = p[i] + q[i];",
+                  "if (i != 99 || p[0] < 20) r[i] = p[i] + q[i]; else ((volatile char *) (r + i))[3] = 0x70;")
+        result = self.fails(1, ("f[99]: ", " instead of 47"), "run", "ex", "--check=access")
+        self.assertRegex(rows(result.stdout)["written by"], r"^task 4 of ring 1 \(add\), submitted at .* as byte 399 of its argument 2")
+
     def test_built_before(self):
         """A kernel that somebody has compiled is taken at its word, and that is said."""
         self.example()
@@ -106,6 +123,27 @@ class Check(PtoTest):
         result = self.pto("run", "ex", "--check=access")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("it was not compiled to be checked: it is taken to touch what its arguments say", result.stderr + result.stdout)
+
+    def test_past_memory(self):
+        """A guard that a kernel has hurt: the run goes on, and the verdict is that of the check, whether it sees the kernel or not."""
+        self.spoil("r[n] = 1;")
+        source = os.path.join(self.directory, KERNEL)
+        for built in False, True:
+            if built:
+                pto_test.subprocess.run(["cc", "-shared", "-fPIC", "-I", os.environ["PTO_API_DIR"], "-o", source[:-1] + "so", source],
+                                        check=True)
+                self.edit("ex/pto.ini", "source=kernels/add.c", "source=kernels/add.so")
+            for more in (), ("--set", "isolate=1"):
+                for backend in BACK_ENDS:
+                    with self.subTest(built=built, more=more, backend=backend):
+                        result = self.pto("run", "ex", "--check=access", "-b", backend, *more)
+                        self.assertEqual(result.returncode, 1, result.stderr)
+                        self.assertRegex(result.stderr, r"(?m)^(pto: .*: )?task \d of ring 1 \(add\) on core AIV.*wrote at least 4 bytes past")
+                        self.assertEqual("wrote to bytes 65536 to 65539 of the memory of its argument 2" in result.stderr, not built, result.stderr)
+                        table = rows(result.stdout)
+                        self.assertEqual((table["tasks"], table["accesses"]), ("5", "not as declared"))
+        # Without the check the run ends there.
+        self.fails(3, ("(add) on core AIV", "wrote at least 4 bytes past"), "run", "ex")
 
     def test_usage(self):
         self.fails(2, ("--check: ", "none or access"), "run", os.path.join(pto_test.EXAMPLES, "vector"), "--check=memory")

@@ -249,18 +249,18 @@ workers=2
         # Certificates that are not there, there.
         self.environment["PATH"] += os.pathsep + os.environ["PATH"]
         self.script("bin/ssh", SSH)
-        self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates=/nowhere\nprogram={REMOTE}\n")
-        self.fails(3, ["c.ini: b/127.0.0.1: ", "pto-remote: ", "/nowhere"], "cluster", "up", "c.ini")
+        self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates=/nonexistent/nowhere\nprogram={REMOTE}\n")
+        self.fails(3, ["c.ini: b/127.0.0.1: ", "pto-remote: ", "/nonexistent/nowhere"], "cluster", "up", "c.ini")
         self.assert_nothing_left()
         # Nobody would import functions, or from nowhere.
         self.script("nopython", "#!/bin/sh\necho not in the mood >&2\nexit 1\n")
-        for key, words in (("python=/no/python", ["--python /no/python: there is no such program"]),
+        for key, words in (("python=/nonexistent/python", ["--python /nonexistent/python: there is no such program"]),
                            (f"python={self.directory}/nopython", ["/nopython can not import libpto: not in the mood"])):
             self.write("c.ini", f"[worker a]\nlisten=unix:a.socket\n[worker c]\nlisten=unix:c.socket\n{key}\n")
             self.fails(3, ["c.ini: c: ", *words], "cluster", "up", "c.ini")
             self.assert_nothing_left()
-        self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates={self.directory}/certificates/%h\nprogram={REMOTE}\nroots=/no/root\n")
-        self.fails(3, ["c.ini: b/127.0.0.1: ", "--root /no/root: No such file or directory"], "cluster", "up", "c.ini")
+        self.write("c.ini", head.replace("gone", "127.0.0.1") + f"certificates={self.directory}/certificates/%h\nprogram={REMOTE}\nroots=/nonexistent/root\n")
+        self.fails(3, ["c.ini: b/127.0.0.1: ", "--root /nonexistent/root: No such file or directory"], "cluster", "up", "c.ini")
         self.assert_nothing_left()
         # Somebody is there already.
         with socket.socket(socket.AF_UNIX) as taken:

@@ -17,6 +17,8 @@ STATES = ("ok", "low", "missing")
 
 
 class Doctor(PtoTest):
+    has_own_cache = True
+
     def setUp(self):
         super().setUp()
         os.mkdir(os.path.join(self.directory, "tmp"))
@@ -79,15 +81,15 @@ class Doctor(PtoTest):
 
     def test_compiler(self):
         """Missing, broken, and one that says why."""
-        found = self.check(1, CC="/no/compiler")["C compiler"]
+        found = self.check(1, CC="/nonexistent/compiler")["C compiler"]
         self.assertEqual(found["state"], "missing")
-        self.assertIn("/no/compiler", found["found"])
+        self.assertIn("/nonexistent/compiler", found["found"])
         self.assertIn("apt install gcc", found["advice"])
         found = self.check(1, CC="false")["C compiler"]
         self.assertRegex(found["found"], r"^/\S*false compiles no kernel: ")
         found = self.check(1, CC=self.script("broken-cc", 'echo "no header: stdint.h" >&2; echo more >&2; exit 1\n'))["C compiler"]
         self.assertEqual(found["found"], f"{self.directory}/bin/broken-cc compiles no kernel: no header: stdint.h")
-        checks = self.check(CXX="/no/compiler")
+        checks = self.check(CXX="/nonexistent/compiler")
         self.assertEqual((checks["C++ compiler"]["state"], "apt install g++" in checks["C++ compiler"]["advice"]), ("missing", True))
 
     def test_text_of_failure(self):
@@ -95,8 +97,8 @@ class Doctor(PtoTest):
         self.assertRegex(result.stdout, r"(?m)^  missing  C compiler       \S*false compiles no kernel: .*: apt install gcc")
 
     def test_headers(self):
-        found = self.check(1, PTO_API_DIR="/no/headers")["headers"]
-        self.assertIn("/no/headers/tensor.h", found["found"])
+        found = self.check(1, PTO_API_DIR="/nonexistent/headers")["headers"]
+        self.assertIn("/nonexistent/headers/tensor.h", found["found"])
         self.assertIn("PTO_API_DIR", found["advice"])
 
     def test_cache(self):
@@ -173,7 +175,7 @@ class Doctor(PtoTest):
         """The program, of this version; where the environment says, or on the path."""
         check = self.check()["remote workers"]
         self.assertEqual((check["state"], check["found"]), ("ok", os.environ["PTO_REMOTE"]))
-        check = self.check(PTO_REMOTE="/no/pto-remote")["remote workers"]
+        check = self.check(PTO_REMOTE="/nonexistent/pto-remote")["remote workers"]
         self.assertEqual((check["state"], check["found"]), ("missing", "there is no pto-remote"))
         self.assertIn("PTO_REMOTE", check["advice"])
         other = self.script("pto-remote", "echo pto-remote 0.0.7\necho more\n")
@@ -186,8 +188,8 @@ class Doctor(PtoTest):
 
     def test_ucx(self):
         """The module, what it needs, and what UCX finds here."""
-        check = self.check(PTO_MODULE_DIR="/no/modules")["UCX"]
-        self.assertEqual((check["state"], check["found"]), ("missing", "there is no /no/modules/pto-ucx.so"))
+        check = self.check(PTO_MODULE_DIR="/nonexistent/modules")["UCX"]
+        self.assertEqual((check["state"], check["found"]), ("missing", "there is no /nonexistent/modules/pto-ucx.so"))
         self.assertIn("libpto-1-ucx", check["advice"])
         os.mkdir(os.path.join(self.directory, "modules"))
         self.write("modules/pto-ucx.so", "x")

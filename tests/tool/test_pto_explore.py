@@ -219,7 +219,7 @@ class Explore(PtoTest):
             self.assertEqual(culprit["kernel"], "put")
             self.assertTrue(culprit["submitted_at"].endswith(f"orch.c:{self.line_of_submit(number)}"), culprit)
         self.assertIn("in no order and touch the same bytes", changed["advice"])
-        self.assertIn("give argument 3 of task 31 as INPUT", changed["advice"])
+        self.assertIn("give argument 3 of task 31 of ring 0 as INPUT", changed["advice"])
         for settings in ((), ("--set", "clusters=1", "--set", "aicpu-threads=2"), ("--seed", "9", "--set", "jitter=200"), ("--no-isolate",)):
             with self.subTest(settings=settings):
                 result = self.pto("run", "g", "--schedule", changed["schedule"], "--json", *settings)

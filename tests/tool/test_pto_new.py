@@ -23,7 +23,7 @@ class New(PtoTest):
 
     def test_readme(self):
         """Each file as it stands there, and no other."""
-        self.assertEqual(self.passes("new", "one"), "one: scale.c twice.c sixfold.c pto.ini\nRun it: pto run one\n")
+        self.assertEqual(self.passes("new", "one"), f"one: scale.c twice.c sixfold.c pto.ini\nRun it: {PROGRAM} run one\n")
         with open(PAGE, encoding="utf-8") as file:
             page = file.read()
         files = self.files()
@@ -43,8 +43,13 @@ class New(PtoTest):
     def test_empty(self):
         """One that is there, with a name that a shell would take apart."""
         os.mkdir(os.path.join(self.directory, "a b"))
-        self.assertEqual(self.passes("new", "a b").splitlines()[1], "Run it: pto run 'a b'")
+        self.assertEqual(self.passes("new", "a b").splitlines()[1], f"Run it: {PROGRAM} run 'a b'")
         self.assertEqual(sorted(self.files("a b")), NAMES)
+
+    def test_installed(self):
+        """By its name where a shell finds it."""
+        path = os.path.dirname(PROGRAM) + os.pathsep + os.environ["PATH"]
+        self.assertEqual(self.pto("new", "one", environment={"PATH": path}).stdout.splitlines()[1], "Run it: pto run one")
 
     def test_not_empty(self):
         """What is there stays, hidden files too."""

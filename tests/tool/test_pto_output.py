@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # test_pto_output.py: where does what the pto program says go, what ends it, and how does it compare?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import contextlib
 import errno
+import importlib
+import io
 import json
 import os
 import re
@@ -9,12 +12,14 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 import pto_test
 from pto_test import (PROGRAM, EXAMPLES, DEADLINE, COPY_KERNEL, FLOAT32, FLOAT16, BFLOAT16, INT8,
-                      INT64, UINT64, PtoTest)
+                      INT64, UINT64, PtoTest, rows)
 
 
 class Output(PtoTest):
@@ -144,6 +149,26 @@ class Output(PtoTest):
                     self.cut("run", "copy", *options)
                     self.assertEqual(os.listdir(self.directory), ["copy"])
 
+    def test_json_and_kernels(self):
+        """What kernels, orchestrations and references print, by whichever name of the stream, is not in it."""
+        for words in (["run"], ["run", "--no-isolate"], ["run", "--no-isolate", "--backend", "det"],
+                      ["run", "--backend", "threads", "--repeat", "2"], ["explore", "--budget", "4"]):
+            with self.subTest(words=words):
+                self.copy_example(dtype=INT8, got=0, expected=0)
+                for name, before in ("copy", "memcpy ("), ("orch", "uint64_t shape"), ("reference", "uint32_t dtype"):
+                    self.edit(f"copy/{name}.c", "#include", "#include <stdio.h>\n#include <unistd.h>\n#include")
+                    self.edit(f"copy/{name}.c", before,
+                              f'puts ("spoken by {name}"); if (write (1, "written\\n", 8) != 8) puts (""); {before}')
+                result = self.pto(words[0], "copy", *words[1:], "--json")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertTrue(json.loads(result.stdout))
+                for fragment in "spoken by copy", "spoken by orch", "spoken by reference", "written":
+                    self.assertIn(fragment, result.stderr)
+        # Without it they print where they print.
+        result = self.pto("run", "copy", "--no-isolate")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("spoken by copy", result.stdout)
+
     def test_closed(self):
         """What is opened meanwhile must not become standard output."""
         script = 'exec "$@" --svg run.svg --trace run.json >&-'
@@ -266,6 +291,19 @@ class Interrupt(PtoTest):
                     self.ends("run", "copy", *options)
                     os.unlink(os.path.join(self.directory, "flag"))
 
+    def test_copy(self):
+        """A process that an example forks dies of it, and cancels nothing."""
+        head = "#include <signal.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+        fork = ("int status = 0;\n  pid_t pid = fork ();\n  if (pid == 0)\n    {\n      raise (SIGINT);\n      _exit (0);\n    }\n"
+                "  if (waitpid (pid, &status, 0) != pid || !WIFSIGNALED (status) || WTERMSIG (status) != SIGINT)\n    abort ();\n  ")
+        for name, place in (("copy.c", "memcpy ("), ("orch.c", "pto2_rt_init_tensor_pool (rt);"), ("reference.c", "uint32_t dtype")):
+            for options in [], ["--no-isolate"], ["--no-isolate", "--backend", "det"]:
+                with self.subTest(name=name, options=options):
+                    self.copy_example(dtype=INT8, got=0, expected=0)
+                    self.edit("copy/" + name, place, fork + place)
+                    self.edit("copy/" + name, "#include", head + "#include")
+                    self.passes("run", "copy", *options)
+
     def test_compiler(self):
         self.copy_example(dtype=INT8, got=0, expected=0)
         self.write("copy/copy.c", COPY_KERNEL + "/* that nobody has compiled */\nint here;\n")
@@ -315,7 +353,11 @@ class Compare(PtoTest):
 
     def test_not_a_number(self):
         nan, one = 0x7fc00000, 0x3f800000
-        self.good(FLOAT32, nan, nan)
+        self.good(FLOAT32, nan, nan, **{"equal-nan": "true"})
+        for keys in {}, {"equal-nan": "false"}:
+            self.assertIsNone(self.bad(["nan instead of nan"], FLOAT32, nan, nan, rtol=1, **keys)["max_abs_error"])
+        for got, expected in (nan, one), (one, nan):
+            self.bad(["nan"], FLOAT32, got, expected, **{"equal-nan": "true"})
         self.assertIsNone(self.bad(["nan"], FLOAT32, nan, one, rtol=1)["max_abs_error"])
         self.bad(["nan"], FLOAT32, one, nan, rtol=1)
         self.bad(["nan"], FLOAT16, 0x7e00, 0x3c00, rtol=1)
@@ -326,12 +368,71 @@ class Compare(PtoTest):
         self.bad(["-inf instead of inf"], FLOAT32, minus, infinity, rtol=1)
         self.bad(["inf"], FLOAT32, infinity, one, rtol=1)
 
+    def test_not_finite_is_told(self):
+        """What differs and is not finite is in the largest error and in a count, whether the output passes or not."""
+        nan, infinity, minus, one = 0x7fc00000, 0x7f800000, 0xff800000, 0x3f800000
+        counts = "elements that differ: {} of NaN, {} of infinity; max error of the others: 0"
+        for got, expected, kind, n_nan, n_infinite in (
+                (nan, one, "nan", 5, 0), (infinity, one, "inf", 0, 5), (one, minus, "inf", 0, 5),
+                (minus, infinity, "inf", 0, 5), (infinity, nan, "nan", 5, 0)):
+            for share, passed in ((1, True), (0.5, False)):
+                with self.subTest(got=got, expected=expected, share=share):
+                    self.copy_example(dtype=FLOAT32, got=got, expected=expected, **{"mismatch-share": share})
+                    done = self.pto("run", "copy", "--json")
+                    value = json.loads(done.stdout)
+                    self.assertEqual((done.returncode, value["passed"]), (0 if passed else 1, passed))
+                    self.assertEqual([value[key] for key in ("max_abs_error", "max_rel_error", "mismatches_nan", "mismatches_infinite",
+                                                             "mismatches_allowed")], [None, None, n_nan, n_infinite, 5 if passed else 0])
+                    table = rows(self.pto("run", "copy", "--repeat", "2").stdout)
+                    fails = "FAIL  not a number" if kind == "nan" else "FAIL  max error inf"
+                    self.assertEqual(table["result"], f"PASS  max error {kind}" if passed else fails)
+                    self.assertEqual(table["not finite"], counts.format(n_nan, n_infinite))
+                    self.assertEqual(table["relative"], f"max error {kind} of what is expected")
+                    self.assertEqual(table.get("allowed"), "wrong elements: 5 (mismatch-share=1)" if passed else None)
+        value = self.good(FLOAT32, infinity, infinity)
+        self.assertEqual([value[key] for key in ("max_abs_error", "mismatches_nan", "mismatches_infinite")], [0, 0, 0])
+        self.copy_example(dtype=FLOAT32, got=nan, expected=one, **{"mismatch-share": 1})
+        self.assertIn("PASS  max error nan\n", self.passes("explore", "copy", "--budget", "1"))
+
     def test_integers(self):
         self.assertEqual(self.bad(["-1 instead of 1"], INT8, 255, 1)["max_abs_error"], 2)
         # Apart by 1, and no double knows.
         self.assertEqual(self.bad([], INT64, 2**60 + 1, 2**60)["max_abs_error"], 1)
         self.assertEqual(self.bad([], UINT64, 2**62 + 1, 2**62)["max_abs_error"], 1)
         self.good(INT64, 2**60 + 1, 2**60, atol=1)
+
+    # Type, got, expected, rtol, atol, whether it passes.
+    RULES = [
+        (INT64, 1_000_001, 1_000_000, "1", "0", False), (INT64, 1_000_001, 1_000_000, "1e-5", "1e-5", False),
+        (INT64, 1_000_001, 1_000_000, "0", "1", True), (INT64, 1_000_002, 1_000_000, "1", "1", False),
+        (UINT64, 0, 2**64 - 1, "1", "1", False), (UINT64, 2**63 + 1, 2**63, "0", "1", True),
+        (INT64, 2**60 + 2, 2**60, "0", "1", False), (INT8, 100, 101, "0.5", "0", False), (INT8, 0x80, 0x7f, "0", "254", False),
+        (INT8, 0x80, 0x7f, "0", "255", True), (FLOAT32, 0x3f800001, 0x3f800000, "2e-7", "0", True),
+        (FLOAT32, 0x3f800001, 0x3f800000, "1e-8", "1e-8", False),
+    ]
+
+    def test_both_ways_agree(self):
+        """The rule of pto.ini is that of golden.py."""
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no numpy")
+        scripts = os.path.join(EXAMPLES, "scripts")
+        sys.path.insert(0, scripts)
+        self.addCleanup(sys.path.remove, scripts)
+        run_example = importlib.import_module("run_example")
+        types = {INT8: numpy.int8, INT64: numpy.int64, UINT64: numpy.uint64, FLOAT32: numpy.float32}
+        for dtype, got, expected, rtol, atol, passes in self.RULES:
+            with self.subTest(dtype=types[dtype], got=got, expected=expected, rtol=rtol, atol=atol):
+                (self.good if passes else lambda *words, **keys: self.bad([], *words, **keys))(
+                    dtype, *(bits - 2**64 if bits >= 2**63 else bits for bits in (got, expected)), rtol=rtol, atol=atol)
+                size = numpy.dtype(types[dtype]).itemsize
+                actual, wanted = (numpy.frombuffer(bits.to_bytes(size, "little") * 6, types[dtype]) for bits in (got, expected))
+                golden = SimpleNamespace(rtol=float(rtol), atol=float(atol), equal_nan=False, mismatch_share=0)
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    self.assertEqual(run_example.compare(numpy, golden, "to", actual, actual, wanted), passes)
+                if not passes and dtype != FLOAT32:  # the exact distance, which no double has of some
+                    self.assertIn(f"    max error {abs(int(actual[0]) - int(wanted[0])):.2g}, relative ", printed.getvalue())
 
 
 pto_test.tap.main()

@@ -16,7 +16,7 @@ import time
 import pto_test
 from pto_test import DEADLINE, EXAMPLES, HERE, PROGRAM, PtoTest
 
-TOOLS = os.path.join(HERE, "..", "..", "pto", "tools")
+TOOLS = os.path.join(HERE, "..", "..", "pto", "programs", "pto")
 ENTRY = re.compile(r'\{ "([a-z-]+)",\s+(?:\'(.)\'|0),\s+(0|G_OPTION_FLAG_HIDDEN),\s+G_OPTION_ARG_\w+,\s+&\w+,'
                    r'\s+(?:N_ \(((?:\s*"(?:[^"\\]|\\.)*")+)\)),\s+(?:NULL|N_ \("([^"]*)"\)) \}')
 
@@ -24,7 +24,7 @@ ENTRY = re.compile(r'\{ "([a-z-]+)",\s+(?:\'(.)\'|0),\s+(0|G_OPTION_FLAG_HIDDEN)
 def read_table():
     """Of each command (None: before all of them): its options, (long, short, metavariable); and those that all have."""
     tables = {}
-    for path in sorted(glob.glob(os.path.join(TOOLS, "*.c"))):
+    for path in sorted(glob.glob(os.path.join(TOOLS, "**", "*.c"), recursive=True)):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         assert len(ENTRY.findall(text)) == len(re.findall(r"G_OPTION_ARG_\w+,\s+&", text)), path

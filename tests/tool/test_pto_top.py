@@ -207,6 +207,16 @@ class Top(PtoTest):
                     self.fail(f"{what}: it has ended:\n{self.terminal}")
                 self.terminal.feed(data)
 
+    def waits(self):
+        """It sleeps for longer than between two pictures: what draws again and again would be found running."""
+        deadline = time.monotonic() + DEADLINE
+        woken = time.monotonic()
+        while time.monotonic() - woken < 0.5:
+            self.assertLess(time.monotonic(), deadline, "it does not sleep")
+            with open(f"/proc/{self.child}/stat", encoding="utf-8") as stat:
+                if stat.read().rpartition(") ")[2][0] != "S":
+                    woken = time.monotonic()
+
     def closed(self, status):
         """It has ended so, and the terminal is as it was."""
         rest = b""
@@ -273,6 +283,7 @@ class Top(PtoTest):
         # Paused: nothing is asked any more.
         self.key(b"p")
         self.read(lambda text: text.splitlines()[0].endswith("[paused]"), "it pauses")
+        self.waits()
         # Another size, while nothing of the old one is on its way.
         self.terminal.resize(12, 60)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 60, 0, 0))

@@ -219,7 +219,7 @@ class Trace(PtoTest):
     def test_refused(self):
         self.refused(2, [], "a trace is missing")
         self.refused(3, ["nowhere.ptotrace"], "nowhere.ptotrace")
-        self.refused(3, [__file__], "no trace")
+        self.refused(3, [__file__], "not a trace")
         self.refused(2, [self.file, "nonsense"], "nonsense")
         self.refused(2, [self.file, "why"], "the task is missing")
         self.refused(3, [self.file, "why", "123456"], "no such task", str(self.run_["tasks"]))

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # test_pto_whatif.py: is what a trace says of other settings what happens with them?
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every prediction is compared with a run that has those settings, on the virtual clock."""
+"""Every prediction is compared with runs that have those settings, on the virtual clock."""
 import json
 import os
+import random
 import struct
 import xml.etree.ElementTree
 
@@ -12,12 +13,13 @@ import whatif_cases
 from pto_test import EXAMPLES, PtoTest
 
 # doc/traces.md says so.
-AS_RECORDED = 0.002
-OTHERWISE = 0.02
-WITH_WINDOWS = 0.03
+AS_RECORDED = 0.001
+OTHERWISE = 0.005
+WITH_WINDOWS = 0
 # What happens at one moment happens in an order that each run draws.
 IN_PARTS = 0.04
 AS_RECORDED_IN_PARTS = 0.004
+SEEDS = 20
 
 
 class WhatIf(PtoTest):
@@ -90,9 +92,30 @@ class WhatIf(PtoTest):
             for clusters, threads in ((4, 2), (9, 3), (16, 4)):
                 with self.subTest(case=case, clusters=clusters):
                     point, = self.ask(path, "--clusters", str(clusters), "--schedulers", str(threads - 1))["points"]
-                    truth = self.elapsed(self.record(parts, "--case", case, "--set", f"clusters={clusters}",
-                                                     "--set", f"aicpu-threads={threads}"))
+                    # Kernels that wait for each other make of a draw another run: the mean of three.
+                    truth = sum(self.elapsed(self.record(parts, "--case", case, "--seed", str(seed),
+                                                         "--set", f"clusters={clusters}",
+                                                         "--set", f"aicpu-threads={threads}"))
+                                for seed in (1, 2, 3)) / 3
                     self.assertAlmostEqual(point["makespan_ns"] / truth, 1, delta=IN_PARTS)
+
+    def test_random(self):
+        """Random graphs of all kinds of tasks but those whose kernels wait for each other, on random chips: as they ran,
+        to the nanosecond, and on other chips."""
+        for seed in range(SEEDS):
+            draws = random.Random(seed)
+            clusters, threads = draws.choice((3, 4, 6, 8)), draws.choice((2, 3, 4))
+            parts = whatif_cases.write_random(self.directory, seed, clusters, threads)
+            path = os.path.join(self.directory, "random.ptotrace")
+            os.rename(self.record(parts), path)
+            clusters, threads = draws.choice((4, 9, 12, 16)), draws.choice((2, 3, 4))
+            answer = self.ask(path, "--clusters", str(clusters), "--schedulers", str(threads - 1))
+            point, = answer["points"]
+            truth = self.elapsed(self.record(parts, "--set", f"clusters={clusters}", "--set",
+                                             f"aicpu-threads={threads}"))
+            with self.subTest(seed=seed):
+                self.assertEqual(answer["as_recorded"]["makespan_ns"], answer["recorded_ns"])
+                self.assertEqual(point["makespan_ns"], truth)
 
     def test_attention_in_blocks(self):
         self.check("spmd-attention", (["--clusters", "3"], ["clusters=3"], OTHERWISE),
@@ -107,7 +130,8 @@ class WhatIf(PtoTest):
         point, = self.ask(path, "--clusters", "3")["points"]
         self.assertEqual((point["stuck"], point["limit"]), (True, "cores"))
         self.assertIn("never ends: there are too few cores for a task", self.passes("whatif", path, "--clusters", "3"))
-        self.fails(3, ["16 blocks begin at once"], "run", os.path.join(EXAMPLES, "barrier"), "--set", "clusters=3", lines=0)
+        self.fails(3, ["16 members need AIV at once; this machine has 6: set clusters to more, at least 8"],
+                   "run", os.path.join(EXAMPLES, "barrier"), "--set", "clusters=3", lines=0)
 
     def test_reductions(self):
         """There are as many copies as cores for those who reduce."""

@@ -39,20 +39,25 @@ prints = dict.fromkeys((
     "tool_print_row", "tool_print_row_printf", "tool_print_verdict", "tool_print_error", "terminal_pad", "terminal_show_line",
     "pto_append_padded", "append_name", "append_heading", "append_column", "append_table", "append_path_row", "append_overhead_row",
     "append_point", "add", "add_fact"))
-told = ["pto/pto-costs.c", "pto/pto-state-text.c", "pto/pto-trace.c", "pto/pto-trace-compare-text.c", "pto/pto-trace-counters.c",
-        "pto/pto-trace-scopes.c", "pto/pto-trace-topics.c", "pto/pto-trace-whatif.c"]
+told = ["pto/trace/predict/costs.c", "pto/monitor/state-text.c", "pto/trace/model/trace.c", "pto/trace/answer/compare-text.c", "pto/trace/answer/counters.c",
+        "pto/trace/answer/scopes.c", "pto/trace/answer/topics.c", "pto/trace/predict/what-if.c"]
 # Documents, which are in English: the manual page, completions, a picture.
-documents = {"page.c", "completion.c", "pto-bench-chart.c"}
+documents = {"pto/programs/pto/help/page.c", "pto/programs/pto/help/completion.c", "pto/programs/pto/bench/chart.c"}
 # Of them those that are in English: names and limits, which JSON has as well, a picture's words, what a log shows (to_string).
 english = {
-    "doctor.c": {"pto-remote %u.%u.%u"}, "schedules.c": {"-after-", "-last"}, "search.c": {"%s%srandom-%"}, "pto-bench-programs.c": {"bench-%s"},
-    "example.c": {"PTO_%s"}, "manifest.c": {"examples/scripts/run_example.py", ".py"}, "run.c": {"dump.json"},
-    "pto-costs.c": {"the times of %u kernel%s"},
-    "pto-trace.c": {"kernel %u", "a free cluster", "an element", "ring", "%s%s%u task%s, %u edge%s, %", " ns on the %s clock", "virtual", "wall"},
-    "pto-trace-counters.c": {"kernel", "core"},
-    "pto-trace-whatif.c": {"kernel %s", "task ring %u", "cores", "clusters"},
-    "whatif.c": {"as recorded", "never ends: %s is too small", "never ends: too few %s",
-                 "%s: predicted times, and in full colour what bounds them"},
+    "pto/programs/pto/doctor.c": {"pto-remote %u.%u.%u"},
+    "pto/programs/pto/explore/schedules.c": {"-after-", "-last"},
+    "pto/programs/pto/explore/search.c": {"%s%srandom-%"},
+    "pto/programs/pto/bench/programs.c": {"bench-%s"},
+    "pto/programs/pto/run/example.c": {"PTO_%s"},
+    "pto/programs/pto/run/manifest.c": {"examples/scripts/run_example.py", ".py"},
+    "pto/programs/pto/run/run.c": {"dump.json"},
+    "pto/trace/predict/costs.c": {"the times of %u kernel%s"},
+    "pto/trace/model/trace.c": {"kernel %u", "a free cluster", "an element", "ring", "%s%s%u task%s, %u edge%s, %", " ns on the %s clock", "virtual", "wall"},
+    "pto/trace/answer/counters.c": {"kernel", "core"},
+    "pto/trace/predict/what-if.c": {"kernel %s", "task ring %u", "cores", "clusters"},
+    "pto/programs/pto/trace/whatif.c": {"as recorded", "never ends: %s is too small", "never ends: too few %s",
+                                        "%s: predicted times, and in full colour what bounds them"},
 }
 # What is the same in all languages: units, names of core types and of programs, settings of a shell, elements of SVG.
 same = re.compile(r"\b(us|ns|[KMG]iB|AI[CV]|pto|GLib)\b|export \w+=.*|\bLD_LIBRARY_PATH=.*|<.*|[\w-]+=\\\"[^<>]*>?")
@@ -65,8 +70,10 @@ def listed(name):
 
 
 def sources():
-    for directory in ("pto", "pto/core", "pto/exec", "pto/process", "pto/tools", "sim"):
-        yield from sorted((root / directory).glob("*.c"))
+    for directory in "pto", "sim":
+        for path in sorted((root / directory).rglob("*.c")):
+            if not str(path.relative_to(root)).startswith(("pto/modules", "pto/seeds", "pto/programs/pto-")):
+                yield path
 
 
 def plain(word):
@@ -96,16 +103,17 @@ def unmarked(text, says=says):
 
 def printed(found):
     """found: where the exceptions go that there are."""
-    for path in [root / name for name in told] + sorted((root / "pto/tools").glob("*.c")):
-        if path.name in documents:
+    for path in [root / name for name in told] + sorted((root / "pto/programs/pto").rglob("*.c")):
+        name = str(path.relative_to(root))
+        if name in documents:
             continue
         # Adjacent literals are one.
         text = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
         for line, word in unmarked(text, prints):
-            if word[1:-1] in english.get(path.name, ()):
-                found.add((path.name, word[1:-1]))
+            if word[1:-1] in english.get(name, ()):
+                found.add((name, word[1:-1]))
             elif re.search(r"[A-Za-z]{2}", plain(same.sub(" ", word))):
-                yield f"{path.relative_to(root)}: {word}"
+                yield f"{name}: {word}"
 
 
 def bindings(kind):
@@ -319,10 +327,10 @@ class Chinese(unittest.TestCase):
         return result.stdout.decode(), result.stderr.decode()
 
     def test_the_tool_speaks_it(self):
-        self.assertEqual(self.pto("run", "/nonexistent", status=3), ("", "pto: /nonexistent：没有这个目录\n"))
-        self.assertEqual(self.pto("run", "/nonexistent", status=3, language="de"),
-                         ("", "pto: /nonexistent: dieses Verzeichnis gibt es nicht\n"))
-        self.assertEqual(self.pto("run", "/nonexistent", status=3, locale="C"), ("", "pto: /nonexistent: no such directory\n"))
+        nowhere = os.path.join(self.scratch.name, "nowhere")
+        self.assertEqual(self.pto("run", nowhere, status=3), ("", f"pto: {nowhere}：没有这个目录\n"))
+        self.assertEqual(self.pto("run", nowhere, status=3, language="de"), ("", f"pto: {nowhere}: dieses Verzeichnis gibt es nicht\n"))
+        self.assertEqual(self.pto("run", nowhere, status=3, locale="C"), ("", f"pto: {nowhere}: no such directory\n"))
 
     def test_the_engine_speaks_it(self):
         out, err = self.pto("run", str(root / "examples" / "vector"), "--set", "task-window=4", "--backend", "det", status=3)
@@ -422,7 +430,7 @@ class Chinese(unittest.TestCase):
                     self.assertEqual(width(state), 11, row)
 
     def test_names_of_rows_fit(self):
-        names = {name for path in (root / "pto/tools").glob("*.c")
+        names = {name for path in (root / "pto/programs/pto").rglob("*.c")
                  for name in re.findall(r'tool_print_(?:row|row_printf|verdict) \(_ \("([^"]*)"\)', path.read_text(encoding="utf-8"))}
         self.assertGreater(len(names), 20)
         for language in listed("LINGUAS"):

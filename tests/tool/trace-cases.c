@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "pto-trace-private.h"
+#include "../../pto/trace/model/trace.h"
 
 #include <json-glib/json-glib.h>
 #include <stdatomic.h>

@@ -106,9 +106,9 @@ enum { CUBE, VECTOR, PUSH, POP, MEET, SEND, RECEIVE };
 enum { BLOCKS = 1, MIXED = 2, AT_ONCE = 4, GROUPS = 8, CLUSTERS = 16, TURNS = 32, OFF = 64, RANKS = 128 };
 enum { ROUNDS = 24, ROWS = 16, COLUMNS = 8 };
 static const int32_t three[3] = { PUSH, POP, POP };
+static const int32_t meet[3] = { PTO2_KERNEL_NONE, MEET, MEET };
 static const int32_t two[3] = { CUBE, VECTOR, PTO2_KERNEL_NONE };
 static const int32_t vectors[3] = { PTO2_KERNEL_NONE, VECTOR, VECTOR };
-static const int32_t meet[3] = { PTO2_KERNEL_NONE, MEET, MEET };
 static const int32_t both[2] = { CUBE, VECTOR };
 static const int32_t pair[2] = { VECTOR, VECTOR };
 static const int32_t cores[2] = { 3, 6 };
@@ -231,16 +231,105 @@ aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
 }
 """
 
+THREE = """\
+static const int32_t three[3] = { PUSH, POP, POP };
+static const int32_t meet[3] = { PTO2_KERNEL_NONE, MEET, MEET };
+"""
+RANDOM = """\
+static uint64_t state;
+
+static uint64_t
+draw (uint64_t n)
+{
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (state >> 33) % n;
+}
+
+static void
+one_of (PTO2Runtime *rt, const Tensor *rows, const Tensor *flags, uint64_t kinds)
+{
+  uint64_t r = draw (1000);
+  uint64_t kind = draw (8);
+
+  if ((kinds >> kind & 1) == 0)
+    return;
+  switch (kind)
+    {
+    case 0:
+      several (rt, rows, r, r % 3 == 0 ? CUBE : VECTOR, NULL, 2 + (int32_t) draw (12), false, -1, 0);
+      break;
+    case 1:
+      several (rt, rows, r, 0, r % 2 == 0 ? two : vectors, 1 + (int32_t) draw (5), false, -1, 0);
+      break;
+    case 2:
+      several (rt, rows, r, VECTOR, NULL, 2 + (int32_t) draw (4), true, -1, 0);
+      break;
+    case 3:
+      PTO2_SCOPE (rt)
+      {
+        for (uint64_t k = draw (5); k > 0; k--)
+          plain (rt, rows, draw (1000));
+      }
+      break;
+    case 4:
+      in_turn (rt, rows, r);
+      break;
+    case 5:
+      perhaps (rt, rows, flags, r % 64);
+      break;
+    case 6:
+      several (rt, rows, r, r % 2 == 0 ? VECTOR : CUBE, r % 4 == 1 ? two : NULL, 1 + (int32_t) draw (4), false, -1,
+               (int32_t) draw (4));
+      break;
+    case 7:
+      grouped (rt, rows, 3 * r + 1);
+      break;
+    default:
+      break;
+    }
+}
+
+int
+aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  Tensor rows = pto2_rt_arg_tensor (rt, 0);
+  Tensor flags = pto2_rt_arg_tensor (rt, 1);
+  uint64_t n, kinds;
+  (void) arg_count;
+  state = args[2] * 77777 + 12345;
+  n = 5 + draw (60);
+  kinds = draw (256);
+  for (uint64_t i = 0; i < n; i++)
+    {
+      one_of (rt, &rows, &flags, kinds);
+      plain (rt, &rows, draw (1000));
+    }
+  return 0;
+}
+"""
+
+
+def write_files(directory, name, orchestration, cases):
+    path = os.path.join(directory, name)
+    os.makedirs(path, exist_ok=True)
+    files = {file: KERNEL % body for file, body in KERNELS.items()}
+    files.update({"pto.ini": INI + cases, "orch.c": orchestration, "reference.c": REFERENCE})
+    for file, text in files.items():
+        with open(os.path.join(path, file), "w", encoding="utf-8") as stream:
+            stream.write(text)
+    return path
+
 
 def write(directory):
     """Gives the path of the example."""
-    path = os.path.join(directory, "parts")
-    os.makedirs(path, exist_ok=True)
-    cases = "".join(f"\n[case {name}]\nclusters=6\naicpu-threads=3\nkinds={1 << i if name != 'all' else 255}\n"
-                    for i, name in enumerate(CASES))
-    files = {name: KERNEL % body for name, body in KERNELS.items()}
-    files.update({"pto.ini": INI + cases, "orch.c": ORCHESTRATION, "reference.c": REFERENCE})
-    for name, text in files.items():
-        with open(os.path.join(path, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    return path
+    return write_files(directory, "parts", ORCHESTRATION,
+                       "".join(f"\n[case {name}]\nclusters=6\naicpu-threads=3\n"
+                               f"kinds={1 << i if name != 'all' else 255}\n" for i, name in enumerate(CASES)))
+
+
+def write_random(directory, seed, clusters, threads):
+    """Gives the path of an example whose tasks follow from a number. No kernel waits for another one."""
+    kinds = ORCHESTRATION[:ORCHESTRATION.index("static void\nin_cluster")] + ORCHESTRATION[
+        ORCHESTRATION.index("static void\nin_turn"):ORCHESTRATION.index("int\naicpu_orchestration_entry")]
+    return write_files(directory, "random", kinds.replace(THREE, "") + RANDOM,
+                       f"\n[case all]\nclusters={clusters}\naicpu-threads={threads}\nkinds={seed}\n")

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "../../pto/exec/pto_exec.h"
+#include "../../pto/exec/pto-exec.h"
 
 #ifdef PTO_WEAK
 #include "weak.h"

@@ -72,11 +72,11 @@ struct granule
   uint32_t known; /* bytes that were accessed; the others are rubbish */
   struct cell
   {
-    uint64_t used; /* which of these there are: a bit each */
-    uint32_t at[KINDS * WEAK_THREADS];
     const void *pc;
     uint32_t by;    /* who came last ... */
     uint32_t kinds; /* ... and how, since then */
+    uint64_t used;  /* which of these there are: a bit each */
+    uint32_t at[KINDS * WEAK_THREADS];
   } bytes[GRANULE];
 };
 
@@ -134,10 +134,13 @@ self (void)
   return index;
 }
 
+/* What lies together in a page stays together, for the caches. */
 static uint32_t
 hash (uint64_t address)
 {
-  return (uint32_t) ((address * UINT64_C (0x9e3779b97f4a7c15)) >> 40) & (TABLE - 1);
+  uint64_t page = (address >> 12) * UINT64_C (0x9e3779b97f4a7c15);
+
+  return (uint32_t) ((page >> 40) + (address >> 2)) & (TABLE - 1);
 }
 
 void

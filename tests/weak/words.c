@@ -6,7 +6,7 @@
  */
 #include "sides.h"
 
-#include "../../pto/exec/pto_atomic.h"
+#include "../../pto/exec/pto-atomic.h"
 
 uint32_t
 weak_word_get (const struct pto_word *word)

@@ -5,13 +5,13 @@
 // Plain functions as orchestrations, promises, attributes, and what is refused; typed arrays, arguments and submits are in the files
 // beside this one. What works through plain GJS works here, too.
 const {Gio, GLib, GObject} = imports.gi;
-const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
+const {isPlain, takeNumbers, takeTags} = imports.overrides.PtoArguments;
 const {bytes, bytesOf, integerOf, integers} = imports.overrides.PtoChecks;
 const {takeGraphs} = imports.overrides.PtoGraphs;
 const {takeMirrors} = imports.overrides.PtoMirrors;
 const {takeRemotes} = imports.overrides.PtoRemote;
-const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties, takeTargets} = imports.overrides.PtoRuns;
-const {N_, _, shown} = imports.overrides.PtoText;
+const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeParameters, takeProperties, takeTargets} = imports.overrides.PtoRuns;
+const {N_, _, nearest, shown} = imports.overrides.PtoText;
 
 const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ClusterFile', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction',
     'Kernel', 'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
@@ -367,16 +367,6 @@ function exact(name, where, method) {
     where[method] = Object.defineProperty(checked, 'length', {value: length});
 }
 
-// As in Python: a number, a switch or, of rings, four numbers are the text that stands for them.
-function takeParameters(where) {
-    const {set_parameter} = where;
-    where.set_parameter = function (name, value, ...more) {
-        const text = Array.isArray(value) ? value.join()
-            : typeof value === 'number' || typeof value === 'boolean' ? String(Number(value)) : value;
-        return set_parameter.call(this, name, text, ...more);
-    };
-}
-
 function exactAll(name, type) {
     for (const where of [type, type.prototype]) {
         for (const method of Object.getOwnPropertyNames(where)) {
@@ -566,9 +556,21 @@ function close(name, prototype, isDerived) {
         set(target, field, value, receiver) {
             if (field in target)
                 return Reflect.set(target, field, value, receiver);
-            throw new TypeError(_('%s does not exist', `Pto.${name}.${String(field)}`));
+            const there = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([, {set}]) => set !== undefined);
+            throw new TypeError(_('%s does not exist', `Pto.${name}.${String(field)}`) + nearest(String(field), there.map(([each]) => each)));
         },
     }));
+}
+
+// new Pto.CallConfig({block_dim: 3}), as a Worker takes its properties. What GJS would look for are fields of a structure.
+function takeFields(Pto) {
+    Pto.CallConfig = new Proxy(Pto.CallConfig, {
+        construct(target, [fields = {}]) {
+            if (!isPlain(fields))
+                throw new TypeError(_('%s: %s is no object of properties, as %s is', 'Pto.CallConfig', shown(fields), '{block_dim: 4}'));
+            return Object.assign(new target(), fields);
+        },
+    });
 }
 
 function _init() {
@@ -659,4 +661,5 @@ function _init() {
     takeProperties(Pto);
     for (const name of types)
         close(name, Pto[name].prototype, Pto.Callable.prototype.isPrototypeOf(Pto[name].prototype));
+    takeFields(Pto);
 }

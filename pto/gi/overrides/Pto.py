@@ -6,7 +6,6 @@
 # here, too, but for the order of what run() is given.
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import ctypes
 import functools
@@ -40,7 +39,7 @@ from . import PtoRemote as _remote  # noqa: E402
 from . import PtoSerialized as _serialized  # noqa: E402
 from . import PtoTensors as _tensors  # noqa: E402
 from . import PtoTraces as _traces  # noqa: E402
-from .PtoInterrupts import interruptible as _interruptible  # noqa: E402
+from .PtoInterrupts import fork as _fork_own, interruptible as _interruptible  # noqa: E402
 from .PtoText import N_, _, shown  # noqa: E402
 
 __all__ = []
@@ -48,7 +47,7 @@ __all__ = []
 
 def _export(type_):
     type_.__module__ = __name__  # the namespace that it is of, whichever file it is in
-    type_ = override(type_)
+    type_ = override(_errors.suggest_in(type_))
     __all__.append(type_.__name__)
     return type_
 
@@ -59,10 +58,10 @@ Callable = _export(_functions.Callable)
 Orchestrator, Graph = _export(_graphs.Orchestrator), _export(_graphs.Graph)
 Trace, Costs = _export(_traces.Trace), _export(_traces.Costs)
 KernelFunction, SubWorkerFunction = _decorators.KernelFunction, _decorators.SubWorkerFunction
-kernel, sub = _decorators.kernel, _decorators.sub
+kernel, sub = _errors.with_suggestions(_decorators.kernel), _errors.with_suggestions(_decorators.sub)
 for _class in KernelFunction, SubWorkerFunction:
     _class.__module__ = __name__
-serve_remote = _remote.serve_remote
+serve_remote = _errors.with_suggestions(_remote.serve_remote)
 __all__ += "KernelFunction", "SubWorkerFunction", "kernel", "sub", "serve_remote"
 for _class in _errors.classes:
     globals()[_class.__name__] = _class
@@ -117,6 +116,7 @@ _runners = weakref.WeakKeyDictionary()  # worker -> the process that made it, an
 
 def _runner(worker):
     """Runs of one worker are one after the other, those of several at once. Threads are not forked."""
+    import concurrent.futures  # here: with what it imports it takes a tenth of a program's start
     if _runners.get(worker, (0,))[0] != os.getpid():
         _runners[worker] = os.getpid(), concurrent.futures.ThreadPoolExecutor(1, "pto-runs")
     return _runners[worker][1]
@@ -156,7 +156,7 @@ def _fork(*_):
     for stream in sys.stdout, sys.stderr:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # none, one that is cut, or closed
             stream.flush()  # or the child would print it once more
-    process = os.fork()
+    process = _fork_own()
     if process == 0:
         ctypes.pythonapi.PyGILState_Ensure()
     return process
@@ -181,6 +181,45 @@ def _names_of(function, given):
         yield parameter.name
 
 
+def _parameter_text(name, value):
+    """A parameter's value, as the library reads it."""
+    if isinstance(value, (list, tuple)) and name != "schedule":
+        if len(value) == 1:  # of any other length the library says the same
+            raise TypeError(_("the parameter {name}: {value}: one value is wanted, or of rings a list of {n} sizes, one for each").format(
+                name=name, value=shown(value), n=Pto.N_RINGS))
+        return ",".join(map(str, value))
+    if not isinstance(value, str) and (name == "schedule" or not isinstance(value, numbers.Number)):
+        refusal = (_("the parameter {name}: {value} is no text") if name == "schedule" else
+                   _("the parameter {name}: {value} is no number, switch or text"))
+        raise TypeError(refusal.format(name=name, value=shown(value)))
+    return str(int(value) if isinstance(value, bool) else value)
+
+
+def _as_parameter(level, parameter, value):
+    """The value's text, and why a new worker of that level refuses it, or None."""
+    try:
+        text = _parameter_text(parameter, value)
+        Pto.Worker.set_parameter(Pto.Worker() if level is None else Pto.Worker(level=level), parameter, text)
+    except (TypeError, ValueError, OverflowError) as error:
+        return None, str(error)
+    except GLib.Error as error:
+        return None, error.message
+    return text, None
+
+
+def _nearest_of_worker(name, value, properties):
+    """"; did you mean ...?" for an argument of a Worker that is none: only what such a worker takes."""
+    there = [each.name.replace("-", "_") for each in Pto.Worker.list_properties() if each.flags & GObject.ParamFlags.WRITABLE]
+    there = [each for each in (*there, "devices", "sub_workers") if each not in properties]
+    parameters = {each: text for each in Pto.Worker.list_parameters() if each != "isolate"
+                  for text, refusal in (_as_parameter(properties.get("level"), each, value),) if refusal is None}
+    found = _errors.find_nearest(name, [*parameters, *there])
+    if found not in parameters:
+        return _checks.nearest(name, there)
+    return _('; did you mean the parameter: after this, worker.set_parameter("{parameter}", "{value}")?').format(
+        parameter=found, value=parameters[found])
+
+
 NEXT_LEVEL, SUB = "next-level", "sub"  # what a worker below is, as the seeds say it
 
 
@@ -200,13 +239,18 @@ class Worker(Pto.Worker):
                 properties["n_sub_workers"] = properties.pop(name)
         for name, value in properties.items():
             if name != "isolate" and (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
-                value = int(value) if isinstance(value, bool) else value
+                text, refusal = _as_parameter(properties.get("level"), parameter, value)
+                if refusal is not None:
+                    raise TypeError(_("{name} is a parameter: {refusal}").format(name=name, refusal=refusal))
                 raise TypeError(_('{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")').format(
-                    name=name, parameter=parameter, value=value))
+                    name=name, parameter=parameter, value=text))
         if isinstance(properties.get("platform"), os.PathLike):
             properties["platform"] = os.fspath(properties["platform"])
         for name, value in properties.items():
             property_ = Pto.Worker.find_property(name)
+            if property_ is None:
+                refusal = _("Pto.Worker has no property {name}").format(name=name)
+                raise TypeError(refusal + _nearest_of_worker(name, value, properties))
             if property_ is not None and property_.value_type == GObject.TYPE_UINT:
                 properties[name] = _checks.integer(value, name, property_.minimum, property_.maximum)
             elif property_ is not None and property_.value_type.is_a(GObject.TYPE_ENUM):
@@ -369,13 +413,7 @@ class Worker(Pto.Worker):
 
     def set_parameter(self, name: str, value: str | float | Sequence[float]) -> bool:
         """Numbers, switches and texts; one of rings may be four numbers, one for each."""
-        if isinstance(value, (list, tuple)):
-            value = ",".join(map(str, value))
-        if not isinstance(value, str) and (name == "schedule" or not isinstance(value, numbers.Number)):
-            refusal = (_("the parameter {name}: {value} is no text") if name == "schedule" else
-                       _("the parameter {name}: {value} is no number, switch or text"))
-            raise TypeError(refusal.format(name=name, value=shown(value)))
-        return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
+        return Pto.Worker.set_parameter(self, name, _parameter_text(name, value))
 
     def _plan(self, what, rest, config, cancellable, state, is_capture=False):
         """What is to be run, as a function of a callback or None, its arguments, configuration and cancellable."""

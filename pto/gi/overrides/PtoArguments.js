@@ -5,7 +5,7 @@
 // Values of JavaScript are the TaskArgs that the library takes, and what a submit says of its task goes along in them.
 const {isArray, tensorOf} = imports.overrides.PtoArrays;
 const {pushArguments} = imports.overrides.PtoMirrors;
-const {_, shown} = imports.overrides.PtoText;
+const {_, nearest, shown} = imports.overrides.PtoText;
 
 const [LOWEST, FIRST_UNSIGNED, BEHIND] = [-(2n ** 63n), 2n ** 63n, 2n ** 64n];
 
@@ -172,8 +172,9 @@ function takeOptions(where, given, allowed) {
     const options = isPlain(given.at(-1)) ? given.pop() : {};
     for (const name of Object.keys(options)) {
         if (!allowed.includes(name)) {
-            throw new TypeError(allowed.length > 1 ? _('%s: there is no option %s: there are %s', where, name, allowed.join(', '))
-                : _('%s: there is no option %s: there is %s', where, name, allowed.join()));
+            throw new TypeError((allowed.length > 1 ? _('%s: there is no option %s: there are %s', where, name, allowed.join(', '))
+                : _('%s: there is no option %s: there is %s', where, name, allowed.join())) +
+                nearest(name, allowed.filter(each => !(each in options))));
         }
     }
     return options;

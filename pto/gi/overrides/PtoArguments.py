@@ -231,10 +231,10 @@ def only(args):
     return args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
 
 
-def members(args_list, after):
+def members(args_list, after, when=None):
     """A group is one task: what one of its members says of that is said of all."""
     members = list(args_list)
-    return [terms(args, after if i == 0 else ()) for i, args in enumerate(members)]
+    return [terms(args, after, when) if i == 0 else terms(args, ()) for i, args in enumerate(members)]
 
 
 def cores_of(kernels, cores):

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # On a thread of Python's; cancelling the task cancels what is under way, which is waited for.
-import concurrent.futures
 import contextlib
 import contextvars
 import functools
@@ -30,6 +29,7 @@ async def awaited(runner, cancellable, call, undo=None):
 
 async def await_alone(cancellable, call, *args, undo=None, **named):
     """On a thread of its own: beside what else is under way."""
+    import concurrent.futures
     runner = concurrent.futures.ThreadPoolExecutor(1, "pto-" + call.__name__)
     try:
         return await awaited(runner, cancellable, functools.partial(call, *args, **named), undo)

@@ -13,7 +13,7 @@ from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
 from .PtoEnums import by_nick, names_of, values_of
-from .PtoErrors import with_classes
+from .PtoErrors import nearest, with_classes
 from .PtoInterrupts import interruptible_use
 from .PtoText import _, shown
 
@@ -133,12 +133,19 @@ def _getters(type_):
                 yield name[4:], name
 
 
+def _is_settable(member):
+    """Any property has __set__(), which refuses where it can only be read."""
+    return hasattr(member, "__set__") and not (isinstance(member, property) and member.fset is None)
+
+
 def _checked(type_, set_attribute):
     def __setattr__(self, name, value):
         """Only what there is: a name that is misspelt would be accepted and have no effect."""
         if not hasattr(getattr(type(self), name, None), "__set__"):
             refusal = _("{type}.{name} is no attribute that can be set") if hasattr(type(self), name) else _("{type}.{name} does not exist")
-            raise AttributeError(refusal.format(type=type(self).__name__, name=name), name=name, obj=self)
+            there = [] if hasattr(type(self), name) else [each for each in dir(type(self)) if _is_settable(getattr(type(self), each))]
+            # Without name and obj, of which Python 3.12 makes a question of its own.
+            raise AttributeError(refusal.format(type=type(self).__name__, name=name) + nearest(name, there))
         set_attribute(self, name, value)
     type_.__setattr__ = __setattr__
 

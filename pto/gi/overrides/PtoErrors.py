@@ -6,10 +6,17 @@
 # of rings in which nothing can be freed are below Pto.Deadlock, whose own code is that of an open scope. What PyGObject raises is given its class on its way out of a call: GLib.Error itself stays what it is in every other library.
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
+import re
+
+from gi._gi import Direction
 from gi.repository import GLib
 
 from ..module import get_introspection_module
 from .PtoEnums import values_of
+from .PtoText import _
 
 _codes = get_introspection_module("Pto").Error
 DOMAIN = "pto-error-quark"
@@ -53,7 +60,7 @@ _DOCS = {  # as pto-error.h has them
 class Error(GLib.Error):
     """What a call of Pto raises for an error of its own domain: one of the classes below this one, each for one code.
 
-    message says what happened and what to do about it, code and domain are those of the GLib.Error that it is, too. The codes
+    message says what happened and what to do about it, and is what str() gives; code and domain are those of the GLib.Error that it is, too. The codes
     are Pto.Error.BUSY and so on; Pto.Error(206) is the code with that number."""
 
     __module__ = "gi.repository.Pto"
@@ -64,6 +71,9 @@ class Error(GLib.Error):
 
     def __init__(self, message: str = "", domain: str = DOMAIN, code: int | None = None) -> None:
         super().__init__(message, domain, int(type(self).CODE if code is None else code))
+
+    def __str__(self) -> str:
+        return self.message
 
     def __repr__(self):
         return f"Pto.{type(self).__name__}({self.message!r})"
@@ -110,13 +120,75 @@ def classify(error):
     return error
 
 
+def find_nearest(word, words):
+    """Which of these words was meant by one that is none of them, or None."""
+    fold = {each.lower().replace("-", "_"): each for each in words if not each.startswith("_")}
+    found = difflib.get_close_matches(word.lower().replace("-", "_"), fold, 1, 0.7)
+    return fold[found[0]] if found else None
+
+
+def nearest(word, words):
+    """"; did you mean ...?" for a word that is none of these, or nothing. The words are those that can be taken in its place."""
+    found = find_nearest(word, words)
+    return "" if found is None else _('; did you mean "{word}"?').format(word=found)
+
+
+def _suggest(error, names, args, named):
+    """Adds which of these names was meant to the error of a call that has not begun, since it has no argument of the name given.
+    Names are in the order of arguments: those that are given already were not meant. Python 3.13 does so itself for functions in Python."""
+    found = re.search(r"got an unexpected keyword argument '(\w+)'$", str(error)) if error.__traceback__.tb_next is None else None
+    if found is not None:
+        error.args = (error.args[0] + nearest(found[1], [name for name in names()[len(args):] if name not in named]),)
+
+
+def _names(function):
+    """What Python calls the arguments of a function in Python."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [each.name for each in inspect.signature(function).parameters.values() if each.kind in kinds]
+
+
+def _names_of_library(function):
+    """What PyGObject calls the arguments of a function of the library: lengths and what is given back have no name there."""
+    arguments = function.get_arguments()
+    types = [each.get_type() for each in arguments]
+    hidden = {type_.get_array_length() for type_ in types if type_.get_tag_as_string() == "array"}
+    return ["self"] * function.is_method() + [each.get_name() for i, each in enumerate(arguments)
+                                              if i not in hidden and each.get_direction() != Direction.OUT]
+
+
+def with_suggestions(function):
+    """The function in Python, whose callers are told which argument they have misspelt."""
+    @functools.wraps(function)
+    def call(*args, **named):
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            _suggest(error, lambda: _names(function), args, named)
+            raise
+    return call
+
+
+def suggest_in(type_):
+    """Gives the functions that the class itself has in Python suggestions."""
+    for name, value in list(vars(type_).items()):
+        plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        if not inspect.isfunction(plain) or (name.startswith("_") and name != "__init__"):
+            continue
+        if plain.__code__.co_argcount + plain.__code__.co_kwonlyargcount > int(not isinstance(value, staticmethod)):
+            setattr(type_, name, with_suggestions(plain) if plain is value else type(value)(with_suggestions(plain)))
+    return type_
+
+
 def with_classes(function):
-    """The function, whose errors are of their classes."""
+    """The function of the library, whose errors are of their classes."""
     def call(*args, **named):
         try:
             return function(*args, **named)
         except GLib.Error as error:
             classify(error)
+            raise
+        except TypeError as error:
+            _suggest(error, lambda: _names_of_library(function), args, named)
             raise
     call.__name__, call.__qualname__, call.__doc__ = function.__name__, function.__name__, function.__doc__
     return call

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # It is thrown as a Pto.Exception, with its type, its members, where it was raised, and its pickle, and made anew of that where
-# it comes out: in this process, or in the parent of a child. One that can not be pickled, or whose pickle is too long, arrives
-# as its class with its text.
+# it comes out: in this process, or in the parent of a child. An attribute without a pickle is left out. An exception that
+# cannot be pickled, or whose pickle is too long, arrives as its class with its text.
 import ast
 import contextlib
 import io
@@ -46,15 +46,58 @@ class _Limited(io.BytesIO):
         return super().write(data)
 
 
+def _make(type_, *args):
+    """An exception with these arguments, without the constructor of its class, which may want others."""
+    base = next(base for base in type_.__mro__ if not base.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE: a class of Python's
+    exception = base.__new__(type_, *args)
+    base.__init__(exception, *args)
+    return exception
+
+
+def _find_class(name):
+    """The exception class of that name, which may be local to a function."""
+    return [type_ for type_ in _subclasses(Exception) if _full_name(type_) == name][-1]
+
+
+def _has_pickle(what):
+    try:
+        pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # whatever is inside says why not, each in its way
+        return False
+    return True
+
+
+class _Pickler(pickle.Pickler):
+    """Exceptions as _make() makes them, unless their class says how; in_part: with the attributes that have a pickle. A class
+    that is local may not be there where it is made, which is no reason to lose the others of a group."""
+
+    def __init__(self, file, in_part, is_group):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._in_part, self._is_group = in_part, is_group
+
+    def reducer_override(self, what):
+        if isinstance(what, type) and issubclass(what, Exception) and "<locals>" in what.__qualname__ and not self._is_group:
+            return _find_class, (_full_name(what),)
+        if not isinstance(what, Exception) or isinstance(what, GLib.Error):
+            return NotImplemented
+        made = what.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        if not isinstance(made, tuple) or made[0] is not type(what):
+            return NotImplemented
+        more = made[2:]
+        if self._in_part and more and isinstance(more[0], dict):
+            more = {name: value for name, value in more[0].items() if _has_pickle(value)}, *more[1:]
+        return _make, (type(what), *made[1]), *more
+
+
 def _contents(exception):
     """Its pickle; None: it has none, or a long one."""
-    file = _Limited(_MARK)
-    file.seek(len(_MARK))
-    try:
-        pickle.Pickler(file, pickle.HIGHEST_PROTOCOL).dump(exception)
-    except Exception:  # whatever is inside says why not, each in its way
-        return None
-    return file.getvalue()
+    for in_part in False, True:
+        file = _Limited(_MARK)
+        file.seek(len(_MARK))
+        with contextlib.suppress(Exception):
+            _Pickler(file, in_part, hasattr(exception, "exceptions")).dump(exception)
+            return file.getvalue()
+    return None
 
 
 def _trace(exception):

@@ -63,6 +63,19 @@ def check_result(function, result):
     return result is not False
 
 
+def _tell_in_copy(exception):
+    """Tells what the function raised in a process that it has forked: its caller is in the other process."""
+    if not isinstance(exception, SystemExit):
+        sys.excepthook(type(exception), exception, exception.__traceback__)
+        return
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if exception.code is not None and not isinstance(exception.code, int):
+            print(exception.code, file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(1 if exception.code is not None and not isinstance(exception.code, int) else (exception.code or 0) & 0xFF)
+
+
 def as_callback(function, choose, state=None, all_of_them=False):
     """Gives it as many of the chosen arguments as it takes; only False means that it has failed."""
     check_function(function)
@@ -70,12 +83,15 @@ def as_callback(function, choose, state=None, all_of_them=False):
 
     def call(*args):
         is_orchestration = isinstance(args[0], Pto.Orchestrator)
+        process = os.getpid()
         token = _inside.set(_inside.get() + ((weakref.ref(args[0]), threading.get_ident()),) * is_orchestration)
         try:
             if state is not None:
                 state.in_function = True
             return check_result(function, function(*choose(args)[:count]))
         except BaseException as exception:
+            if os.getpid() != process:
+                _tell_in_copy(exception)
             if state is not None:
                 state.raised = exception
             raise _exceptions.error_of(exception, state is not None) from None

@@ -56,8 +56,8 @@ function takeArguments(where, name, n_first, allowed, makeResult) {
 function takeGroups(where) {
     const {submit_group, submit_group_members} = where;
     where.submit_group = function (kernels, ...given) {
-        const options = takeOptions('submit_group', given, ['after', 'args_list', 'cores', 'priority']);
-        const {args_list = null, cores = null, after = []} = options;
+        const options = takeOptions('submit_group', given, ['after', 'when', 'args_list', 'cores', 'priority']);
+        const {args_list = null, cores = null, after = [], when = null} = options;
         if (!Array.isArray(kernels))
             throw new TypeError(_('%s: %s is not a list of kernels', 'submit_group', shown(kernels)));
         if (args_list !== null && given.length > 0)
@@ -67,7 +67,7 @@ function takeGroups(where) {
                 submit_group.call(this, kernels, taskArgs('submit_group', given, options));
                 return;
             }
-            const lists = members('submit_group', args_list ?? kernels.map(() => given), after);
+            const lists = members('submit_group', args_list ?? kernels.map(() => given), {after, when});
             submit_group_members.call(this, kernels, lists, cores === null ? null : cores.map((core, i) => coreOf(kernels[i], core, i)));
         });
         return new Task(this.get_last_task());
@@ -75,11 +75,11 @@ function takeGroups(where) {
 }
 
 // Of each member of a group. A group is one task: what one of its members says of that is said of all.
-function members(where, args_list, after) {
+function members(where, args_list, {after = [], when = null}) {
     if (!Array.isArray(args_list))
         throw new TypeError(_('%s: %s is not a list of lists of arguments', where, shown(args_list)));
     return args_list.map((values, i) =>
-        taskArgs(where, Array.isArray(values) ? [values] : [values], i === 0 && tasksOf(after).length > 0 ? {after} : {}) ?? new imports.gi.Pto.TaskArgs());
+        taskArgs(where, Array.isArray(values) ? [values] : [values], i === 0 ? {...tasksOf(after).length > 0 && {after}, ...when !== null && {when}} : {}) ?? new imports.gi.Pto.TaskArgs());
 }
 
 function coreOf(kernel, core, i) {
@@ -103,7 +103,7 @@ function takeLevel(where, name, allowed, order) {
             given[0] instanceof imports.gi.Pto.TaskArgs;
         if (isOne && given.length > 1 && !isPlain(given.at(-1))) { // as in C
             const [args, ...rest] = given;
-            return original.call(this, handle, isGroup ? members(name, args, []) : taskArgs(name, [args]), ...rest);
+            return original.call(this, handle, isGroup ? members(name, args, {}) : taskArgs(name, [args]), ...rest);
         }
         const options = takeOptions(name, given, allowed);
         const {after = [], ...others} = options;
@@ -114,7 +114,7 @@ function takeLevel(where, name, allowed, order) {
         const {worker = null} = others;
         if (worker !== null && !(Number.isInteger(worker) && Math.abs(worker) < 2 ** 31))
             throw new TypeError(_('%s: worker: %s is not the id of a worker, a whole number', name, shown(worker)));
-        const args = isGroup ? members(name, given[0], after) : taskArgs(name, given, {after});
+        const args = isGroup ? members(name, given[0], {after}) : taskArgs(name, given, {after});
         original.call(this, handle, args, ...order.map(([field, otherwise]) => others[field] ?? otherwise));
         return new Task(this.get_last_task());
     };
@@ -223,7 +223,7 @@ function takeGraphs(Pto) {
         where.scratch = scratch;
     }
     takeArguments(orchestrator, 'submit', 1, terms, submitted);
-    takeArguments(orchestrator, 'submit_mixed', 3, terms.filter(term => term !== 'when'), submitted);
+    takeArguments(orchestrator, 'submit_mixed', 3, terms, submitted);
     takeArguments(orchestrator, 'submit_order', 0, ['after'], submitted);
     takeGroups(orchestrator);
     takeLevel(orchestrator, 'submit_next_level', ['after', 'config', 'worker'], [['config', null], ['worker', -1]]);
@@ -234,12 +234,12 @@ function takeGraphs(Pto) {
     takeElements(orchestrator);
     takeScopes(orchestrator);
     takeArguments(graph, 'add_task', 1, ['when', 'block_dim', 'sync_start', 'priority'], added);
-    takeArguments(graph, 'add_mixed', 3, ['block_dim', 'sync_start', 'priority'], added);
+    takeArguments(graph, 'add_mixed', 3, ['when', 'block_dim', 'sync_start', 'priority'], added);
     takeArguments(graph, 'add_order', 0, ['priority'], added);
     const {add_group} = graph;
     graph.add_group = function (kernels, args_list, ...given) {
-        const options = takeOptions('add_group', given, ['priority']);
-        return withPriority(this, options, () => add_group.call(this, kernels, members('add_group', args_list, []), ...given));
+        const options = takeOptions('add_group', given, ['when', 'priority']);
+        return withPriority(this, options, () => add_group.call(this, kernels, members('add_group', args_list, {when: options.when}), ...given));
     };
 
     Pto.Buffer.array = makeArray;

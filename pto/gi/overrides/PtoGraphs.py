@@ -136,20 +136,20 @@ class Orchestrator(Pto.Orchestrator):
         return self.last_task
 
     def submit_mixed(self, aic: Callable | None, aiv0: Callable | None, aiv1: Callable | None, *args: _Argument | _Arguments,
-                     after: _After = (), block_dim: int | None = None, sync_start: bool = False, cluster: int | None = None,
-                     priority: int | None = None) -> int:
+                     after: _After = (), when: _Condition | None = None, block_dim: int | None = None, sync_start: bool = False,
+                     cluster: int | None = None, priority: int | None = None) -> int:
         """Kernels, or None, for the cube core and the vector cores of one cluster, which begin at once."""
         if self._needs_place:
             _note_place(self)
         for name, kernel in ("aic", aic), ("aiv0", aiv0), ("aiv1", aiv1):
             if kernel is not None:
                 _arguments.kernel_of(kernel, f"submit_mixed: {name}")
-        args = _arguments.several(aic or aiv0 or aiv1, _arguments.only(args), after, None, block_dim, sync_start, cluster)
+        args = _arguments.several(aic or aiv0 or aiv1, _arguments.only(args), after, when, block_dim, sync_start, cluster)
         with self._of_priority(priority):
             Pto.Orchestrator.submit_mixed(self, aic, aiv0, aiv1, args)
         return self.last_task
 
-    def submit_group(self, kernels: Iterable[Callable], *args: _Argument | _Arguments, after: _After = (),
+    def submit_group(self, kernels: Iterable[Callable], *args: _Argument | _Arguments, after: _After = (), when: _Condition | None = None,
                      args_list: Iterable[_Arguments] | None = None, cores: Iterable[str | int | None] | None = None,
                      priority: int | None = None) -> int:
         """Kernels that begin at once on different cores, wherever they are: on a chip what submit_sub_group() is above. All
@@ -161,12 +161,12 @@ class Orchestrator(Pto.Orchestrator):
             raise TypeError(_("submit_group: kernels: {what} is not a list of kernels").format(what=shown(kernels)))
         kernels = [_arguments.kernel_of(kernel, f"submit_group: kernel {i}") for i, kernel in enumerate(kernels)]
         if args_list is None and cores is None:
-            call = functools.partial(Pto.Orchestrator.submit_group, self, kernels, _arguments.terms(_arguments.only(args), after))
+            call = functools.partial(Pto.Orchestrator.submit_group, self, kernels, _arguments.terms(_arguments.only(args), after, when))
         elif args_list is not None and args:
             raise TypeError(_("submit_group: args_list has the arguments of each member, and there are some beside it: one or the other"))
         else:
             lists = [_arguments.only(args)] * len(kernels) if args_list is None else args_list
-            call = functools.partial(Pto.Orchestrator.submit_group_members, self, kernels, _arguments.members(lists, after), _arguments.cores_of(kernels, cores))
+            call = functools.partial(Pto.Orchestrator.submit_group_members, self, kernels, _arguments.members(lists, after, when), _arguments.cores_of(kernels, cores))
         with self._of_priority(priority):
             call()
         return self.last_task
@@ -384,21 +384,21 @@ class Graph(Pto.Graph):
             return Pto.Graph.add_task(self, kernel, args)
 
     def add_mixed(self, aic: Callable | None, aiv0: Callable | None, aiv1: Callable | None, *args: _Argument | _Arguments,
-                  block_dim: int | None = None, sync_start: bool = False, priority: int | None = None) -> int:
+                  when: _Condition | None = None, block_dim: int | None = None, sync_start: bool = False, priority: int | None = None) -> int:
         """As orch.submit_mixed()."""
         _note_place(self, _place_in_graph)
         for name, kernel in ("aic", aic), ("aiv0", aiv0), ("aiv1", aiv1):
             if kernel is not None:
                 _arguments.kernel_of(kernel, f"Graph.add_mixed: {name}")
         with self._of_priority(priority):
-            return Pto.Graph.add_mixed(self, aic, aiv0, aiv1, _arguments.several(aic or aiv0 or aiv1, _arguments.only(args), (), None, block_dim, sync_start))
+            return Pto.Graph.add_mixed(self, aic, aiv0, aiv1, _arguments.several(aic or aiv0 or aiv1, _arguments.only(args), (), when, block_dim, sync_start))
 
-    def add_group(self, kernels: Iterable[Callable], args_list: Iterable[_Arguments], priority: int | None = None) -> int:
+    def add_group(self, kernels: Iterable[Callable], args_list: Iterable[_Arguments], when: _Condition | None = None, priority: int | None = None) -> int:
         """Kernels that begin at once on different cores, each with its own list of arguments."""
         _note_place(self, _place_in_graph)
         kernels = [_arguments.kernel_of(kernel, f"Graph.add_group: kernel {i}") for i, kernel in enumerate(kernels)]
         with self._of_priority(priority):
-            return Pto.Graph.add_group(self, kernels, _arguments.members(args_list, ()))
+            return Pto.Graph.add_group(self, kernels, _arguments.members(args_list, (), when))
 
     def add_order(self, *args: _Argument | _Arguments) -> int:
         """A task that runs nothing."""

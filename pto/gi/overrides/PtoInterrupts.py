@@ -150,26 +150,46 @@ class Interrupts:
                 set_handler(number, handler)
 
     def forget(self):
-        """In a child process, which has neither the thread nor the wish: Ctrl-C is its parent's to handle."""
+        """In a child process, which does not have the thread: it has what there was before the run."""
         for number, handler in self.handlers.items():
             if getsignal(number) is self.note:
-                set_handler(number, _pass_by if handler is signal.default_int_handler else handler)
+                set_handler(number, handler)
+        descriptor = signal.set_wakeup_fd(-1)
+        with contextlib.suppress(ValueError, OSError):  # another hook may have closed it
+            signal.set_wakeup_fd(self.before if descriptor == self.descriptor else descriptor)
+
+
+_interrupts = []  # one, once it is needed
+_own = threading.local()  # is_forking: the library makes a child of its own
 
 
 def _pass_by(*_):
     pass
 
 
-_interrupts = []  # one, once it is needed
-
-
-def _forget_interrupts():
+def _after_fork():
+    """Ctrl-C goes to all processes at a terminal. A child of the library's leaves it to the parent, which cancels the run. A child
+    that the program makes, also inside of such a child, hears it as without the library."""
     if _interrupts:
         _interrupts.pop().forget()
-        signal.set_wakeup_fd(-1)
+    is_own = getattr(_own, "is_forking", False)
+    if is_own:
+        signal.set_wakeup_fd(-1)  # an event loop of the parent listens there
+    before, after = (signal.default_int_handler, _pass_by) if is_own else (_pass_by, signal.default_int_handler)
+    if getsignal(signal.SIGINT) is before:
+        set_handler(signal.SIGINT, after)
 
 
-os.register_at_fork(after_in_child=_forget_interrupts)
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def fork():
+    """A child of the library's."""
+    _own.is_forking = True
+    try:
+        return os.fork()
+    finally:
+        _own.is_forking = False
 
 
 def interruptible(cancellable, state):

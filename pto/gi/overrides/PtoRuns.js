@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Arrays for a run, promises, and errors as they were thrown.
-const {Gio, GLib} = imports.gi;
+const {Gio, GLib, GObject} = imports.gi;
 const {Copies, isArray} = imports.overrides.PtoArrays;
 const {Argument, Scalar, argsOf, isPlain, takeOptions, untagged} = imports.overrides.PtoArguments;
 const {idBelow} = imports.overrides.PtoChecks;
-const {_, shown} = imports.overrides.PtoText;
+const {_, findNearest, nearest, shown} = imports.overrides.PtoText;
 
 // As it can pass through C: an error of JavaScript, or one of GLib.
 function errorOf(thrown) {
@@ -155,12 +155,55 @@ function enumOf(type, field, value) {
     return found;
 }
 
+// As in Python: a number, a switch or, of rings, four sizes are the text that stands for them.
+function parameterText(name, value) {
+    const {N_RINGS} = imports.gi.Pto;
+    if (Array.isArray(value)) {
+        if (value.length === 1) // of any other length the library says the same
+            throw new TypeError(_('the parameter %s: %s: one value is wanted, or of rings a list of %s sizes, one for each', name, shown(value), N_RINGS));
+        return value.join();
+    }
+    if (!['bigint', 'boolean', 'number', 'string'].includes(typeof value))
+        throw new TypeError(_('the parameter %s: %s is no number, switch or text', name, shown(value)));
+    return String(typeof value === 'boolean' ? Number(value) : value);
+}
+
+function takeParameters(where) {
+    const {set_parameter} = where;
+    where.set_parameter = function (name, value, ...more) {
+        return set_parameter.call(this, name, parameterText(name, value), ...more);
+    };
+}
+
+// A parameter's value as text, and why a new worker of that level refuses it, if it does.
+function asParameter(level, parameter, value) {
+    const {Worker} = imports.gi.Pto;
+    try {
+        const text = parameterText(parameter, value);
+        (level === undefined ? new Worker() : new Worker({level})).set_parameter(parameter, text);
+        return {text};
+    } catch (error) {
+        return {refusal: error.message};
+    }
+}
+
+// "; did you mean ...?" for a property of a Worker that is none: only what such a worker takes.
+function nearestOfWorker(Pto, name, properties, given) {
+    const there = GObject.Object.list_properties.call(Pto.Worker).filter(each => each.flags & GObject.ParamFlags.WRITABLE)
+        .map(each => each.get_name().replaceAll('-', '_')).concat('devices', 'sub_workers').filter(each => !(each in given));
+    const parameters = new Map(Pto.Worker.list_parameters().filter(each => each !== 'isolate')
+        .map(each => [each, asParameter(properties.level, each, properties[name])]).filter(([, {text}]) => text !== undefined));
+    const found = findNearest(name, [...parameters.keys(), ...there]);
+    return !parameters.has(found) ? nearest(name, there)
+        : _("; did you mean the parameter: after this, worker.set_parameter('%s', '%s')?", found, parameters.get(found).text);
+}
+
 // devices: 2 or [0, 1], sub_workers: 1, choices by their names.
 function takeProperties(Pto) {
     const where = Pto.Worker.prototype, {_init} = where;
     where._init = function (given = {}) {
         if (!isPlain(given))
-            throw new TypeError(_("%s: %s is no object of properties, as {platform: 'a2a3sim'} is", 'Pto.Worker', shown(given)));
+            throw new TypeError(_('%s: %s is no object of properties, as %s is', 'Pto.Worker', shown(given), "{platform: 'a2a3sim'}"));
         for (const [field, value] of Object.entries(given))
             checkProperty(field, value);
         const {devices, sub_workers, ...properties} = given;
@@ -181,9 +224,15 @@ function takeProperties(Pto) {
         }
         const parameter = Object.keys(properties).find(name => name !== 'isolate' && Pto.Worker.list_parameters().includes(name.replaceAll('_', '-')));
         if (parameter !== undefined) {
-            throw new TypeError(_("%s: %s is a parameter: after this, worker.set_parameter('%s', '%s')", 'Pto.Worker', parameter,
-                parameter.replaceAll('_', '-'), properties[parameter]));
+            const name = parameter.replaceAll('_', '-'), {text, refusal} = asParameter(properties.level, name, properties[parameter]);
+            throw new TypeError(refusal === undefined
+                ? _("%s: %s is a parameter: after this, worker.set_parameter('%s', '%s')", 'Pto.Worker', parameter, name, text)
+                : _('%s: %s is a parameter: %s', 'Pto.Worker', parameter, refusal));
         }
+        const there = GObject.Object.list_properties.call(Pto.Worker).map(each => each.get_name().replaceAll('-', '_'));
+        const unknown = Object.keys(properties).find(name => !there.includes(name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`).replaceAll('-', '_')));
+        if (unknown !== undefined)
+            throw new TypeError(_('Pto.Worker has no property %s', unknown) + nearestOfWorker(Pto, unknown, properties, given));
         _init.call(this, properties);
     };
     for (const field of ['progress_interval', 'progressInterval', 'progress-interval']) {

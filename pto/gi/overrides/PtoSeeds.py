@@ -126,6 +126,10 @@ class ChipWorker:
         """On the runtime host_build_graph the whole graph is built, and then launched."""
         what, args = self._known(callable_), args if args is not None else TaskArgs()
         if self.runtime == HOST_GRAPH:
+            # The graph is the host's, so one thread is enough: it schedules, beside the one that launches.
+            if config is not None and config.get_aicpu_thread_num() == 1:
+                config = config.copy()
+                config.set_aicpu_thread_num(2)
             what = self.worker.capture(what, args, config)
         return self.worker.run(what, args, config)
 

@@ -198,9 +198,9 @@ class Worker(Pto.Worker):
         return buffer
 
     def remote_free(self, handle):
-        """Gives memory back, when the tasks that use it are done."""
+        """Gives memory back, when the tasks that use it are done, and no graph that was captured with it is left."""
         self._buffer(handle)
-        handle._buffer = None  # runs that have a tensor in it keep it
+        handle._buffer = None  # runs and graphs that have a tensor in it keep it
 
     def remote_copy_to(self, handle, host, nbytes, offset=0):
         """From an array, or an address of this process, to memory of a remote worker."""

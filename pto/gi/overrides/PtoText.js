@@ -30,3 +30,32 @@ function _(text, ...values) {
     let next = 0;
     return translated.replace(place, (whole, at, kind) => kind === '%' ? '%' : String(values[at === undefined ? next++ : at - 1]));
 }
+
+// How many letters must be put in, left out, changed or exchanged with the next one, as nearest-word.h counts them.
+function distance(one, other) {
+    const rows = [Array.from({length: other.length + 1}, (unused, j) => j)];
+    for (let i = 1; i <= one.length; i++) {
+        rows[i] = [i];
+        for (let j = 1; j <= other.length; j++) {
+            rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + Number(one[i - 1] !== other[j - 1]));
+            if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
+                rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
+        }
+    }
+    return rows[one.length][other.length];
+}
+
+// Which of these words was meant by one that is none of them, if one was.
+function findNearest(word, words) {
+    const fold = text => text.toLowerCase().replaceAll('-', '_');
+    const far = ([, one], [, other]) => one - other;
+    const [found] = words.map(each => [each, distance(fold(word), fold(each))]).sort(far);
+    const most = word.length < 5 ? Math.floor((word.length + 1) / 3) : 1 + Math.floor(word.length / 4);
+    return found !== undefined && found[1] <= most ? found[0] : undefined;
+}
+
+// "; did you mean ...?" for a word that is none of these, or nothing. The words are those that can be taken in its place.
+function nearest(word, words) {
+    const found = findNearest(word, words);
+    return found !== undefined ? _('; did you mean "%s"?', found) : '';
+}

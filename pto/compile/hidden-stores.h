@@ -1,0 +1,22 @@
+/* hidden-stores.h: may a kernel that says what it touches write memory without saying so?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* Returns what to append to a preprocessed source: a definition if it has assembly, or functions of
+ * the compiler for stores; otherwise "". own: the directory of libpto's headers. They are skipped,
+ * and so are those of the system. Any thread. */
+const char *pto_hidden_stores_mark (const char *source, gsize size, const char *own);
+/* What the definition exports. */
+#define PTO_HIDDEN_STORES_SYMBOL "pto2_access_hides"
+
+/* Returns whether a function that an object imports may write to memory of the caller, by its name.
+ * Any thread. */
+gboolean pto_hidden_stores_may_come_from (const char *function);
+
+G_END_DECLS

@@ -1,0 +1,69 @@
+/* error-report.c: how is the first error of a run told?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "status.h"
+
+#include "api/pto_orchestration_api.h"
+#include "exec/translate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum pto_status
+pto_report_setv (struct pto_report *report, enum pto_status status, const char *format,
+                 va_list args)
+{
+  if (report == NULL || report->status != PTO_OK)
+    return status;
+  report->status = status;
+  vsnprintf (report->message, sizeof report->message, format, args);
+  return status;
+}
+
+enum pto_status
+pto_report_set (struct pto_report *report, enum pto_status status, const char *format, ...)
+{
+  va_list args;
+
+  va_start (args, format);
+  pto_report_setv (report, status, format, args);
+  va_end (args);
+  return status;
+}
+
+void
+pto_report_append (struct pto_report *report, const char *format, ...)
+{
+  size_t length = strlen (report->message);
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (report->message + length, sizeof report->message - length, format, args);
+  va_end (args);
+}
+
+const char *
+pto_tensor_status_text (uint32_t status)
+{
+  switch (status)
+    {
+    case PTO2_TENSOR_BAD_SHAPE:
+      return _ ("a tensor has 1 to 5 dimensions of at least one element and a known type");
+    case PTO2_TENSOR_OUT_OF_BOUNDS:
+      return _ ("the view reaches beyond its tensor");
+    case PTO2_TENSOR_BAD_RESHAPE:
+      return _ ("reshape() needs a contiguous tensor and the same number of elements");
+    case PTO2_TENSOR_BAD_TRANSPOSE:
+      return _ ("transpose() names a dimension that the tensor does not have");
+    case PTO2_TENSOR_NO_POOL:
+      return _ ("make_tensor() was called outside of an orchestration");
+    case PTO2_TENSOR_NO_ARGUMENT:
+      return _ ("pto2_rt_arg_tensor() was asked for what was no tensor");
+    case PTO2_TENSOR_NO_INITIAL:
+      return _ ("a kernel of the program combines what is reduced, and only the program knows what "
+                "copies begin with: give make_reduction_param() an initial value");
+    default:
+      return _ ("the tensor is not initialized");
+    }
+}

@@ -1,0 +1,426 @@
+/* manual-tasks.c: which tasks were added by hand, and can not run yet?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "manual-tasks.h"
+
+#include "exec/pto-atomic.h"
+#include "exec/translate.h"
+#include "bits.h"
+#include "deadlock-demand.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "task 3 (add), added at x.c:12" */
+void
+pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto_added *added,
+                char *text, size_t size)
+{
+  const struct pto_slot *slot = pto_ring_slot (&engine->rings[ring], added->local);
+  const char *slash = added->file != NULL ? strrchr (added->file, '/') : NULL;
+  size_t used = (size_t) snprintf (text, size, _ ("task %" PRIu64), added->number);
+
+  /* A task that is written down has no slot. */
+  if (engine->capture == NULL && used < size)
+    used += (size_t) snprintf (text + used, size - used, " (%s)",
+                               pto_engine_kernel_name (engine, slot->kernel));
+  if (added->file != NULL && used < size)
+    snprintf (text + used, size - used, _ (", added at %s:%" PRIi32 ","),
+              slash != NULL ? slash + 1 : added->file, added->line);
+}
+
+/* Of its ring the first that is not before that position. */
+uint32_t
+pto_added_first (const struct pto_build *build, uint32_t ring, uint32_t local)
+{
+  return pto_bisect (i, build->n[ring], (int32_t) (build->items[ring][i].local - local) < 0);
+}
+
+/* NULL: it was not added, or the scope that it was added in has ended. */
+struct pto_added *
+pto_added_find (struct pto_build *build, pto_task_id task)
+{
+  uint32_t ring = PTO_TASK_RING (task);
+  uint32_t i;
+
+  if (ring >= PTO_RINGS)
+    return NULL;
+  i = pto_added_first (build, ring, PTO_TASK_LOCAL (task));
+  return i < build->n[ring] && build->items[ring][i].local == PTO_TASK_LOCAL (task)
+             ? &build->items[ring][i]
+             : NULL;
+}
+
+bool
+pto_added_is_held (struct pto_engine *engine, pto_task_id task)
+{
+  const struct pto_added *added = pto_added_find (&engine->build, task);
+
+  return added != NULL && !added->let_go;
+}
+
+/* Room for one more in that ring. */
+static bool
+reserve (struct pto_build *build, uint32_t ring)
+{
+  uint32_t max = build->max[ring];
+  struct pto_added *items;
+
+  if (build->n[ring] < max)
+    return true;
+  max = max > 0 ? 2 * max : 256;
+  items = realloc (build->items[ring], max * sizeof *items);
+  if (items == NULL)
+    return false;
+  build->items[ring] = items;
+  build->max[ring] = max;
+  return true;
+}
+
+void
+pto_added_note (struct pto_engine *engine)
+{
+  struct pto_build *build = &engine->build;
+  uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
+  struct pto_added *added = &build->items[ring][build->n[ring]];
+
+  *added = (struct pto_added){ .number = engine->submitted, .local = engine->rings[ring].head };
+  if (engine->runtime != NULL && engine->runtime->line > 0)
+    {
+      added->file = engine->runtime->file;
+      added->line = engine->runtime->line;
+    }
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    added->heads[r] = engine->rings[r].head;
+}
+
+void
+pto_added_begin (struct pto_engine *engine)
+{
+  struct pto_build *build = &engine->build;
+  uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
+
+  if (!pto_engine_has_failed (engine) && !reserve (build, ring))
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %" PRIu64 " tasks"),
+                     engine->submitted);
+  /* Nothing that it accesses is looked up. */
+  if (!pto_engine_has_failed (engine) && engine->sets != NULL)
+    engine->reducer->settle (engine, NULL);
+  /* The submit still counts what the run would have needed. */
+  if (pto_engine_has_failed (engine))
+    {
+      pto_engine_count_add (engine);
+      return;
+    }
+  pto_added_note (engine);
+  build->tracked = engine->tracked;
+  engine->tracked = 0;
+  engine->by_hand = true;
+  engine->adding = true;
+}
+
+void
+pto_added_end (struct pto_engine *engine)
+{
+  struct pto_build *build = &engine->build;
+  uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
+
+  if (!engine->adding)
+    return;
+  engine->adding = false;
+  engine->tracked = build->tracked;
+  if (engine->rings[ring].head == build->items[ring][build->n[ring]].local)
+    {
+      pto_engine_count_add (engine);
+      return;
+    }
+  build->n[ring]++;
+  build->n_held++;
+}
+
+/* The first that has not been let go. */
+static const struct pto_added *
+find_waiting (const struct pto_engine *engine, uint32_t *ring)
+{
+  const struct pto_build *build = &engine->build;
+
+  if (build->n_held == 0)
+    return NULL;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    for (uint32_t i = 0; i < build->n[r]; i++)
+      if (!build->items[r][i].let_go)
+        {
+          *ring = r;
+          return &build->items[r][i];
+        }
+  return NULL;
+}
+
+/* Lists the tasks that cannot run before the submitter lets one of those go that it holds; these
+ * come first. The caller frees the list. Returns how many there are; 0 also without memory. The
+ * mark of each is its place, counted from *first.
+ *
+ * The list is complete and stays so while the submitter does nothing: a task on it has a fan-in
+ * that a task before it on the list has still to count down, so none of them completes. Schedulers
+ * write fan-out lists only where a task completes, and only the submitter adds to them. */
+static uint64_t
+list_blocked (struct pto_engine *engine, struct pto_slot ***list, uint64_t *first)
+{
+  const struct pto_build *build = &engine->build;
+  uint64_t number = engine->serial + 1;
+  struct pto_slot **slots;
+  uint64_t live = 0;
+  uint64_t n = 0;
+
+  *list = NULL;
+  *first = number;
+  if (build->n_held == 0)
+    return 0;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    live += engine->rings[r].head - engine->tails[r];
+  slots = malloc ((size_t) live * sizeof *slots);
+  if (slots == NULL)
+    return 0;
+  *list = slots;
+  engine->serial += live;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    for (uint32_t i = 0; i < build->n[r]; i++)
+      if (!build->items[r][i].let_go)
+        slots[n++] = pto_ring_slot (&engine->rings[r], build->items[r][i].local);
+  for (uint64_t i = 0; i < n; i++)
+    slots[i]->mark = number + i;
+  for (uint64_t i = 0; i < n; i++)
+    {
+      /* Relaxed: written by this thread. */
+      uint32_t ref = pto_load_relaxed (&slots[i]->fanout);
+
+      while (ref != 0)
+        {
+          const struct pto_edge *edge = pto_engine_edge (engine, ref);
+          struct pto_slot *consumer = pto_engine_slot (engine, edge->consumer);
+
+          if ((edge->flags & PTO_EDGE_WAIT) != 0 && consumer->mark < number)
+            {
+              consumer->mark = number + n;
+              slots[n++] = consumer;
+            }
+          ref = edge->next;
+        }
+    }
+  return n;
+}
+
+uint64_t
+pto_added_count_blocked (struct pto_engine *engine)
+{
+  struct pto_slot **slots;
+  uint64_t first;
+  uint64_t n = list_blocked (engine, &slots, &first);
+
+  free (slots);
+  return n;
+}
+
+/* Does the task keep the slot, by what it is or by the memory that it uses? What a task retains is
+ * the submitter's to read: schedulers do not write it. */
+static bool
+keeps (const struct pto_engine *engine, const struct pto_slot *slot, const struct pto_slot *kept)
+{
+  const struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
+
+  if (slot == kept)
+    return true;
+  for (uint32_t e = 0; e < slot->n_retained; e++)
+    if (pto_engine_slot (engine,
+                         ring->edges[(slot->first_edge + e) & (ring->edge_pool - 1)].producer)
+        == kept)
+      return true;
+  return false;
+}
+
+/* Calls visit with each edge from a listed task to one that waits for it, by their places. */
+static void
+visit_edges (const struct pto_engine *engine, struct pto_slot *const *slots, uint64_t n,
+             uint64_t first,
+             void (*visit) (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to),
+             uint64_t *places, uint64_t *producers)
+{
+  for (uint64_t i = 0; i < n; i++)
+    {
+      uint32_t ref = pto_load_relaxed (&slots[i]->fanout);
+
+      while (ref != 0)
+        {
+          const struct pto_edge *edge = pto_engine_edge (engine, ref);
+
+          if ((edge->flags & PTO_EDGE_WAIT) != 0)
+            visit (places, producers, i, pto_engine_slot (engine, edge->consumer)->mark - first);
+          ref = edge->next;
+        }
+    }
+}
+
+static void
+count_edge (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to)
+{
+  (void) producers;
+  (void) from;
+  places[to]++;
+}
+
+static void
+note_edge (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to)
+{
+  producers[--places[to]] = from;
+}
+
+/* Which of the listed tasks keep the slot, or does one that waits for them? One look at each edge.
+ * NULL: none, or there is no memory. The caller frees it. */
+static bool *
+find_keepers (const struct pto_engine *engine, struct pto_slot *const *slots, uint64_t n,
+              uint64_t first, const struct pto_slot *kept)
+{
+  bool *keepers = calloc (n, sizeof *keepers);
+  /* Where the producers of each begin; those that are still to be followed. */
+  uint64_t *places = calloc (n + 1, sizeof *places);
+  uint64_t *open = malloc (n * sizeof *open);
+  uint64_t *producers = NULL;
+  uint64_t n_open = 0;
+
+  if (keepers != NULL && places != NULL && open != NULL)
+    for (uint64_t i = 0; i < n; i++)
+      if (keeps (engine, slots[i], kept))
+        {
+          keepers[i] = true;
+          open[n_open++] = i;
+        }
+  /* Usually there is none. */
+  if (n_open > 0)
+    {
+      visit_edges (engine, slots, n, first, count_edge, places, NULL);
+      for (uint64_t i = 1; i <= n; i++)
+        places[i] += places[i - 1];
+      producers = malloc ((places[n] + 1) * sizeof *producers);
+    }
+  if (producers != NULL)
+    visit_edges (engine, slots, n, first, note_edge, places, producers);
+  while (producers != NULL && n_open > 0)
+    {
+      uint64_t at = open[--n_open];
+
+      for (uint64_t e = places[at]; e < places[at + 1]; e++)
+        if (!keepers[producers[e]])
+          {
+            keepers[producers[e]] = true;
+            open[n_open++] = producers[e];
+          }
+    }
+  if (producers == NULL)
+    {
+      free (keepers);
+      keepers = NULL;
+    }
+  free (producers);
+  free (places);
+  free (open);
+  return keepers;
+}
+
+static int
+compare_obstacles (const void *one, const void *other)
+{
+  const struct pto_obstacle *a = one;
+  const struct pto_obstacle *b = other;
+
+  if (a->added->published != b->added->published)
+    return a->added->published ? -1 : 1;
+  return a->added->number < b->added->number ? -1 : a->added->number > b->added->number;
+}
+
+uint64_t
+pto_added_list_obstacles (struct pto_engine *engine, const struct pto_slot *slot,
+                          struct pto_obstacle **list)
+{
+  struct pto_build *build = &engine->build;
+  struct pto_slot **slots;
+  uint64_t first;
+  uint64_t n = list_blocked (engine, &slots, &first);
+  bool *keepers = n > 0 ? find_keepers (engine, slots, n, first, slot) : NULL;
+  uint64_t n_obstacles = 0;
+  uint64_t place = 0;
+
+  *list = keepers != NULL ? malloc (build->n_held * sizeof **list) : NULL;
+  /* The first of the list, in the same order. */
+  for (uint32_t r = 0; *list != NULL && r < PTO_RINGS; r++)
+    for (uint32_t i = 0; i < build->n[r]; i++)
+      if (!build->items[r][i].let_go && keepers[place++])
+        (*list)[n_obstacles++] = (struct pto_obstacle){ &build->items[r][i], r };
+  free (keepers);
+  free (slots);
+  if (n_obstacles > 1)
+    qsort (*list, n_obstacles, sizeof **list, compare_obstacles);
+  return n_obstacles;
+}
+
+bool
+pto_added_has_obstacle (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  struct pto_obstacle *list;
+  uint64_t n = pto_added_list_obstacles (engine, slot, &list);
+
+  free (list);
+  return n > 0;
+}
+
+static void
+describe (const struct pto_engine *engine, const struct pto_added *added, uint32_t ring, char *text,
+          size_t size)
+{
+  char task[300];
+
+  pto_added_name (engine, ring, added, task, sizeof task);
+  snprintf (text, size, "%s %s", task,
+            added->published ? _ ("does not run before its scope ends (build-mode is 0)")
+                             : _ ("is not published"));
+}
+
+void
+pto_added_describe_obstacle (struct pto_engine *engine, const struct pto_slot *slot, char *text,
+                             size_t size)
+{
+  struct pto_obstacle *list;
+
+  text[0] = '\0';
+  if (pto_added_list_obstacles (engine, slot, &list) > 0)
+    describe (engine, list[0].added, list[0].ring, text, size);
+  free (list);
+}
+
+void
+pto_added_describe (const struct pto_engine *engine, char *text, size_t size)
+{
+  uint32_t ring;
+  const struct pto_added *added = find_waiting (engine, &ring);
+
+  text[0] = '\0';
+  if (added != NULL)
+    describe (engine, added, ring, text, size);
+}
+
+bool
+pto_added_refuse_wait (struct pto_engine *engine)
+{
+  char place[256];
+  char what[400];
+
+  pto_added_describe (engine, what, sizeof what);
+  if (what[0] == '\0')
+    return false;
+  pto_engine_describe_place (engine, place, sizeof place);
+  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                   _ ("an element is asked for%s, which waits for all tasks, but %s"), place, what);
+  return true;
+}

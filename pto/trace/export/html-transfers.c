@@ -1,0 +1,106 @@
+/* html-transfers.c: what does a report know of tensors that travelled?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "html.h"
+
+typedef struct
+{
+  guint64 start, end; /* on the clock of the page */
+  const PtoTraceTransfer *transfer;
+  guint32 row;
+  gint64 entry; /* of the page, or -1 */
+} Item;
+
+/* The one that ran where it travelled, of a group; -1: no task, or it never ran there. */
+static gint64
+find_entry (const PtoHtmlSection *section, GHashTable *by_id, const PtoTraceTransfer *transfer)
+{
+  const PtoTraceAnalysis *analysis = section->analysis;
+  gint64 id = (gint64) transfer->task;
+  gpointer position;
+  const PtoTraceEntry *task;
+
+  if (!g_hash_table_lookup_extended (by_id, &id, NULL, &position))
+    return -1;
+  task = &analysis->tasks[GPOINTER_TO_UINT (position)];
+  if (task->core == transfer->core)
+    return section->first + GPOINTER_TO_UINT (position);
+  for (guint i = 0; i < task->n_members; i++)
+    if (analysis->tasks[task->first_member + i].core == transfer->core)
+      return section->first + task->first_member + i;
+  return -1;
+}
+
+static void
+collect (GArray *items, const PtoHtmlSection *section)
+{
+  const PtoTraceAnalysis *analysis = section->analysis;
+  g_autoptr (GHashTable) by_id = NULL;
+
+  if (analysis->transfers->len == 0)
+    return;
+  by_id = g_hash_table_new (g_int64_hash, g_int64_equal);
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    g_hash_table_insert (by_id, &analysis->tasks[i].id, GUINT_TO_POINTER (i));
+  for (guint i = 0; i < analysis->transfers->len; i++)
+    {
+      const PtoTraceTransfer *transfer = &g_array_index (analysis->transfers, PtoTraceTransfer, i);
+      Item item = { .start = pto_trace_view_time (&section->view, transfer->start),
+                    .end = pto_trace_view_time (&section->view, transfer->end),
+                    .transfer = transfer,
+                    .row = section->rows[transfer->core],
+                    .entry = find_entry (section, by_id, transfer) };
+
+      g_array_append_val (items, item);
+    }
+}
+
+static gint
+compare_items (gconstpointer a, gconstpointer b)
+{
+  const Item *x = a;
+  const Item *y = b;
+
+  if (x->row != y->row)
+    return x->row < y->row ? -1 : 1;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+void
+pto_html_append_transfers (PtoHtmlPage *page)
+{
+  static const char *const names[]
+      = { "row", "start", "length", "bytes", "saved", "entry", "is_back" };
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
+
+  for (guint s = 0; s < page->sections->len; s++)
+    collect (items, pto_html_get_section (page, s));
+  if (items->len == 0)
+    return;
+  g_array_sort (items, compare_items);
+  g_string_append_printf (page->text, ",\n\"transfers\":{\"n\":%u", items->len);
+  for (guint column = 0; column < G_N_ELEMENTS (names); column++)
+    {
+      pto_html_begin_column (page->text, names[column]);
+      for (guint i = 0; i < items->len; i++)
+        {
+          const Item *item = &g_array_index (items, Item, i);
+          const gint64 values[] = { item->row,
+                                    (gint64) item->start,
+                                    (gint64) (item->end - item->start),
+                                    (gint64) item->transfer->bytes,
+                                    (gint64) item->transfer->saved,
+                                    item->entry,
+                                    item->transfer->is_back };
+
+          pto_html_put (page->text, values[column]);
+        }
+      pto_html_end_column (page->text);
+    }
+  g_string_append_c (page->text, '}');
+}
