@@ -9,67 +9,12 @@
 #include "../../pto/core/graph-plan-pack.h"
 #include "../../pto/process/command-stream.h"
 #include "../../pto/process/service.h"
-#include "../short.h"
+#include "../mutate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MUTATIONS 4000u
 #define STREAM_BYTES (1u << 20)
-
-static guint
-get_n (void)
-{
-  const char *times = g_getenv ("PTO_TEST_TIMES");
-
-  return SCALE_SHORT (MUTATIONS)
-         * (times != NULL ? (guint) MAX (g_ascii_strtoull (times, NULL, 10), 1) : 1);
-}
-
-/* All of it can be read. */
-static void
-look_at (const void *data, gsize size)
-{
-  const volatile guint8 *bytes = data;
-
-  for (gsize i = 0; i < size; i++)
-    (void) bytes[i];
-}
-
-/* One to three changes; gives how many bytes are left. */
-static gsize
-mutate (GRand *random, guint8 *bytes, gsize size)
-{
-  static const guint32 edges[] = { 0, 1, 2, 255, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff };
-
-  for (gint k = g_rand_int_range (random, 1, 4); k > 0 && size > 8; k--)
-    {
-      gsize at = (gsize) g_rand_int_range (random, 0, (gint32) size);
-      gsize from = (gsize) g_rand_int_range (random, 0, (gint32) size);
-      gsize n = MIN (MIN (size - at, size - from), 64);
-
-      switch (g_rand_int_range (random, 0, 8))
-        {
-        case 0:
-          size = at;
-          break;
-        case 1:
-          bytes[at] = (guint8) g_rand_int (random);
-          break;
-        case 2:
-        case 3:
-          memcpy (&bytes[MIN (at, size - 4) & ~(gsize) 3],
-                  &edges[g_rand_int_range (random, 0, G_N_ELEMENTS (edges))], 4);
-          break;
-        case 4:
-          memmove (bytes + at, bytes + from, n);
-          break;
-        default:
-          bytes[at] ^= (guint8) (1u << g_rand_int_range (random, 0, 8));
-        }
-    }
-  return size;
-}
 
 /* --- graphs --- */
 
@@ -167,7 +112,7 @@ test_graph (void)
   GRand *random = g_rand_new_with_seed (g_test_rand_int () & 0x7fffffff);
   guint n_sound = 0, n_refused = 0;
 
-  for (guint i = 0; i < get_n (); i++)
+  for (guint i = 0; i < mutate_get_n (); i++)
     {
       struct pto_plan *graph = make_graph (random);
       struct pto_plan *copy = pto_plan_new ();
@@ -263,12 +208,12 @@ look_at_calls (const guint8 *bytes, gsize size, guint32 *priority)
       n++;
       g_assert_cmpuint (at, <=, size);
       *priority = one.terms.priority;
-      look_at (one.digest, PTO_DIGEST_BYTES);
-      look_at (one.config, offsetof (struct pto_call_config, output_prefix) + 1);
-      look_at (one.args.tensors, (gsize) one.args.tensor_count * sizeof *one.args.tensors);
-      look_at (one.args.scalars, (gsize) one.args.scalar_count * sizeof *one.args.scalars);
+      mutate_look_at (one.digest, PTO_DIGEST_BYTES);
+      mutate_look_at (one.config, offsetof (struct pto_call_config, output_prefix) + 1);
+      mutate_look_at (one.args.tensors, (gsize) one.args.tensor_count * sizeof *one.args.tensors);
+      mutate_look_at (one.args.scalars, (gsize) one.args.scalar_count * sizeof *one.args.scalars);
       if (one.kinds != NULL)
-        look_at (one.kinds, (gsize) one.args.scalar_count);
+        mutate_look_at (one.kinds, (gsize) one.args.scalar_count);
     }
   return n;
 }
@@ -279,7 +224,7 @@ test_calls (void)
   GRand *random = g_rand_new_with_seed (g_test_rand_int () & 0x7fffffff);
   guint n_sound = 0, n_refused = 0;
 
-  for (guint i = 0; i < get_n (); i++)
+  for (guint i = 0; i < mutate_get_n (); i++)
     {
       guint64 words[512] = { 0 };
       guint8 *bytes = (guint8 *) words;
@@ -332,18 +277,18 @@ submit (PTO2Runtime *rt, const PTO2Submit *given)
   if (given->condition != NULL)
     {
       look_at_tensor (given->condition);
-      look_at (given->condition_index, PTO2_TENSOR_MAX_DIMS * sizeof (guint64));
+      mutate_look_at (given->condition_index, PTO2_TENSOR_MAX_DIMS * sizeof (guint64));
     }
   if (given->mixed != NULL)
-    look_at (given->mixed, 3 * sizeof *given->mixed);
+    mutate_look_at (given->mixed, 3 * sizeof *given->mixed);
   if (given->after != NULL)
-    look_at (given->after, (gsize) given->n_after * sizeof *given->after);
+    mutate_look_at (given->after, (gsize) given->n_after * sizeof *given->after);
   if (given->group != NULL)
-    look_at (given->group, (gsize) given->n_group * sizeof *given->group);
+    mutate_look_at (given->group, (gsize) given->n_group * sizeof *given->group);
   if (given->group_params != NULL)
-    look_at (given->group_params, (gsize) given->n_group * sizeof *given->group_params);
+    mutate_look_at (given->group_params, (gsize) given->n_group * sizeof *given->group_params);
   if (given->group_cores != NULL)
-    look_at (given->group_cores, (gsize) given->n_group * sizeof *given->group_cores);
+    mutate_look_at (given->group_cores, (gsize) given->n_group * sizeof *given->group_cores);
   return 0;
 }
 
@@ -372,7 +317,7 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
 {
   look_at_tensor (tensor);
   if (index != NULL)
-    look_at (index, tensor->ndims * sizeof *index);
+    mutate_look_at (index, tensor->ndims * sizeof *index);
   n_calls++;
   return NULL;
 }
@@ -507,7 +452,7 @@ test_commands (void)
   guint before = 0;
 
   memset (stream, 0, pto_stream_size ());
-  for (guint i = 0; i < get_n (); i++)
+  for (guint i = 0; i < mutate_get_n (); i++)
     {
       guint32 last;
       int result;
