@@ -207,7 +207,7 @@ class Remote(unittest.TestCase):
         self.y = Pto.Buffer.array(1, "i8")
         for _ in range(2):
             remote = self.host.add_remote_worker("local:", roots=root, python=sys.executable)
-            for name, value in ("ping", 20), ("suspect", 100), ("lease", 1000):
+            for name, value in ("ping", 20), ("suspect", 100), ("lease", 4000):
                 remote.set_parameter(f"remote-{name}", value)
         self.host.set_parameter("stop-timeout", "300")
 
