@@ -497,7 +497,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   chip->jitter = (uint32_t) params->values[PTO_PARAMETER_JITTER];
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
   pto_device_memory_init (&chip->run_memory, config.guard_bytes, NULL, NULL);
-  chip->memory.lays_aside = chip->run_memory.lays_aside = true;
+  chip->memory.space_max = chip->run_memory.space_max = PTO_DEVICE_GONE_SPACE_MAX;
   chip->services = (struct pto_services){ { &pto_kernel_ops }, chip, NULL };
   chip->guard.run = &chip->foreign;
   chip->forks = pto_guard_forks;

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define DEVICE_ALIGN 64u
 
@@ -106,19 +108,44 @@ give_gone (struct pto_device_memory *memory, uint32_t n)
 {
   give_all (memory, memory->gone, n);
   for (uint32_t b = 0; b < n; b++)
-    memory->gone_bytes -= memory->gone[b].bytes;
+    {
+      memory->gone_bytes -= memory->gone[b].kept;
+      memory->gone_space -= memory->gone[b].bytes;
+    }
   memory->n_gone -= n;
   memmove (memory->gone, memory->gone + n, memory->n_gone * sizeof *memory->gone);
 }
 
+/* Gives the block's whole pages back, but not its addresses. Returns how many of its bytes still
+ * have memory. Memory that processes share is a file, in which that makes a hole. */
+static uint64_t
+empty (const struct pto_device_block *block)
+{
+  uint64_t page = (uint64_t) sysconf (_SC_PAGESIZE);
+  uint64_t lo = (block->address + page - 1) / page * page;
+  uint64_t hi = (block->address + block->bytes) / page * page;
+  void *first = (void *) (uintptr_t) lo;
+
+  if (block->bytes < PTO_DEVICE_EMPTIED_BYTES || hi <= lo
+      || (madvise (first, hi - lo, MADV_REMOVE) != 0
+          && madvise (first, hi - lo, MADV_DONTNEED) != 0))
+    return block->bytes;
+  return block->bytes - (hi - lo);
+}
+
 /* The program has given back the block, which is out of the books. */
 static void
-lay_aside (struct pto_device_memory *memory, const struct pto_device_block *block)
+lay_aside (struct pto_device_memory *memory, struct pto_device_block *block)
 {
   uint32_t n = 0;
   uint64_t bytes = memory->gone_bytes;
+  uint64_t space = memory->gone_space;
 
-  if (!memory->lays_aside || memory->guard_bytes == 0 || block->bytes > PTO_DEVICE_GONE_BYTES_MAX
+  block->kept = block->bytes;
+  if (memory->guard_bytes > 0 && block->bytes <= memory->space_max)
+    block->kept = empty (block);
+  if (memory->guard_bytes == 0 || block->bytes > memory->space_max
+      || block->kept > PTO_DEVICE_GONE_BYTES_MAX
       || !make_room (&memory->gone, memory->n_gone, &memory->gone_capacity))
     {
       give_all (memory, block, 1);
@@ -126,13 +153,18 @@ lay_aside (struct pto_device_memory *memory, const struct pto_device_block *bloc
     }
   while (n < memory->n_gone
          && (memory->n_gone - n >= PTO_DEVICE_GONE_MAX
-             || bytes + block->bytes > PTO_DEVICE_GONE_BYTES_MAX))
-    bytes -= memory->gone[n++].bytes;
+             || bytes + block->kept > PTO_DEVICE_GONE_BYTES_MAX
+             || space + block->bytes > memory->space_max))
+    {
+      bytes -= memory->gone[n].kept;
+      space -= memory->gone[n++].bytes;
+    }
   if (n > 0)
     give_gone (memory, n);
   pto_fence_leave (block->address);
   memory->gone[memory->n_gone++] = *block;
-  memory->gone_bytes += block->bytes;
+  memory->gone_bytes += block->kept;
+  memory->gone_space += block->bytes;
 }
 
 /* --- blocks --- */
@@ -390,5 +422,5 @@ pto_device_memory_clear (struct pto_device_memory *memory)
   memory->blocks = memory->leaving = memory->gone = NULL;
   memory->n_blocks = memory->capacity = memory->leaving_capacity = 0;
   memory->n_gone = memory->gone_capacity = 0;
-  memory->gone_bytes = 0;
+  memory->gone_bytes = memory->gone_space = 0;
 }

@@ -13,14 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What lies aside at most. */
+/* What lies aside at most: blocks, memory, and addresses unless the owner says less. Larger blocks
+ * keep their addresses alone, and give their whole pages back. */
 #define PTO_DEVICE_GONE_MAX 256u
 #define PTO_DEVICE_GONE_BYTES_MAX (UINT64_C (16) << 20)
+#define PTO_DEVICE_GONE_SPACE_MAX (UINT64_C (4) << 30)
+/* A block of so many bytes is a larger one. */
+#define PTO_DEVICE_EMPTIED_BYTES (UINT64_C (1) << 20)
 
 struct pto_device_block
 {
   uint64_t address;
   uint64_t bytes;
+  uint64_t kept; /* of them, while it lies aside: bytes that still have memory */
 };
 
 struct pto_device_memory
@@ -36,8 +41,9 @@ struct pto_device_memory
   struct pto_device_block *gone;
   uint32_t n_gone;
   uint32_t gone_capacity;
-  uint64_t gone_bytes;
-  bool lays_aside; /* W: the owner, before the first block; false: none does */
+  uint64_t gone_bytes; /* that have memory */
+  uint64_t gone_space; /* all of them */
+  uint64_t space_max;  /* of it; W: the owner, before the first block; 0: nothing lies aside */
   uint32_t guard_bytes;
   /* Memory, 64-byte aligned, or 0; and back, with the bytes that were asked for. */
   uint64_t (*take) (uint64_t bytes);

@@ -348,7 +348,8 @@ isolated_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
     {
       pto_device_memory_init (&self->memory, (guint32) machine->params->values[PTO_PARAMETER_GUARD],
                               pto_arena_alloc, pto_arena_free);
-      self->memory.lays_aside = TRUE;
+      self->memory.space_max
+          = MIN (PTO_DEVICE_GONE_SPACE_MAX, machine->params->values[PTO_PARAMETER_ARENA] / 8);
     }
   g_mutex_unlock (&self->control);
   if (ok)

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define MIB (UINT64_C (1) << 20)
 
@@ -782,25 +784,50 @@ test_device_books (enum pto_backend backend)
     }
 }
 
-/* What lies aside is not much, and there for other memory that finds no room. */
+/* Whether the page of the address has memory. */
+static bool
+has_memory (uint64_t address)
+{
+  uint64_t page = (uint64_t) sysconf (_SC_PAGESIZE);
+  unsigned char is_there = 0;
+
+  g_assert_cmpint (mincore ((void *) (uintptr_t) (address / page * page), page, &is_there), ==, 0);
+  return (is_there & 1) != 0;
+}
+
+/* What lies aside is little memory, and there for other memory that finds no room. The larger ones
+ * keep their addresses alone. */
 static void
 test_laid_aside (enum pto_backend backend)
 {
+  static const uint64_t sizes[4]
+      = { PTO_DEVICE_GONE_SPACE_MAX / 2, 8, UINT64_C (100) << 20, PTO_DEVICE_GONE_SPACE_MAX / 2 };
   struct pto_device_memory memory;
   struct pto_report report = { 0 };
   struct pto_fence found;
   uint64_t address[4];
 
   pto_device_memory_init (&memory, 64, take_counted, give_counted);
-  memory.lays_aside = true;
+  memory.space_max = PTO_DEVICE_GONE_SPACE_MAX;
   for (int i = 0; i < 4; i++)
-    address[i] = pto_device_memory_malloc (
-        &memory, i == 3 ? PTO_DEVICE_GONE_BYTES_MAX + 1 : PTO_DEVICE_GONE_BYTES_MAX / 2, &report);
+    address[i] = pto_device_memory_malloc (&memory, sizes[i], &report);
+  *(volatile uint8_t *) (uintptr_t) (address[2] + sizes[2] / 2) = 1;
+  g_assert_true (has_memory (address[2] + sizes[2] / 2));
   for (int i = 0; i < 4; i++)
     g_assert_cmpint (pto_device_memory_free (&memory, address[i], &report), ==, PTO_OK);
-  g_assert_cmpuint (taken.sum, ==, 2 * (PTO_DEVICE_GONE_BYTES_MAX / 2 + 128));
+  g_assert_false (has_memory (address[2] + sizes[2] / 2));
+  g_assert_cmpuint (memory.gone_bytes, <, PTO_DEVICE_EMPTIED_BYTES);
+  /* The last one had no room beside the first one. */
+  g_assert_cmpuint (taken.sum, ==, sizes[1] + sizes[2] + sizes[3] + 3 * 128);
   for (int i = 0; i < 4; i++)
-    g_assert_true (pto_fence_find (address[i], &found) == (i == 1 || i == 2));
+    {
+      g_assert_true (pto_fence_find (address[i], &found) == (i > 0));
+      g_assert_true (i == 0 || found.guard == PTO_FENCE_GONE);
+    }
+  /* One that is too large for that is given back at once, and drives nothing out. */
+  address[0] = pto_device_memory_malloc (&memory, PTO_DEVICE_GONE_SPACE_MAX + 1, &report);
+  g_assert_cmpint (pto_device_memory_free (&memory, address[0], &report), ==, PTO_OK);
+  g_assert_cmpuint (taken.sum, ==, sizes[1] + sizes[2] + sizes[3] + 3 * 128);
   taken.none_left = true;
   g_assert_cmpuint (pto_device_memory_malloc (&memory, 8, &report), ==, 0);
   g_assert_cmpuint (taken.sum, ==, 0);
