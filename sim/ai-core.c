@@ -811,6 +811,24 @@ note_end (const struct pto_core *core)
   pto_store_relaxed (&core->note->calls, pto_load_relaxed (&core->note->calls) + 1);
 }
 
+/* Whether some kernel of the task may exchange something with those of other tasks while it runs.
+ * One that does not say what it touches may do anything. */
+static bool
+may_talk (const struct pto_core *core)
+{
+  const struct pto_party *party = core->party;
+  const struct pto_kernel *kernel = core->payload.kernel;
+  bool talks = !kernel->instrumented || kernel->talks
+               || (party != NULL && party->cohort != PTO_COHORT_NONE);
+
+  for (uint32_t m = 0; party != NULL && !talks && m < party->n_members; m++)
+    {
+      kernel = pto_program_kernel (core->chip->program, party->members[m].need.kernel);
+      talks = !kernel->instrumented || kernel->talks;
+    }
+  return talks;
+}
+
 static __attribute__ ((noinline, cold)) void
 enter_check (struct pto_core *core)
 {
@@ -825,6 +843,7 @@ enter_check (struct pto_core *core)
           .n_kernels = 1,
           .instrumented = payload->kernel->instrumented,
           .hides_stores = payload->kernel->hides_stores,
+          .talks = may_talk (core),
           .n_args = UINT32_MAX,
           .own = core,
           .own_bytes = sizeof *core };

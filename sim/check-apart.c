@@ -10,6 +10,17 @@
  * A view stays where it is if another argument has some of its bytes, if several tasks share its
  * description, if others may use it meanwhile (NO_DEP, COMMUTATIVE), if a number that the task gets
  * may be its address, and in memory of the rings.
+ *
+ * No run waits for ever because of a copy. A task that no edge orders with this one may have the
+ * same bytes (NO_DEP, hazards that are off), and also one that is submitted later.
+ * - This task does not wait for such a task: a kernel that could see what others write while it
+ * runs (atomics, volatile, pto_relax(), calls of unknown functions) talks, and so does a task in a
+ *   cluster of the program, whose pipes lead to other tasks. In a task that talks all views stay.
+ *   Otherwise kernels wait only for kernels of their own task, which have the same copies.
+ * - So each of its kernels returns, if it has a core. The other task may hold that core until it
+ *   sees what a kernel of this one wrote. Hence each kernel that returns brings changes back.
+ * Nothing is told between the two but at the end of a kernel, so no bytes need an order before
+ * that.
  */
 #include "check-context.h"
 
@@ -19,21 +30,25 @@
 #define PAGE_BYTES UINT64_C (4096)
 /* Between views of two buffers that lie next to each other. */
 #define CLOSE_BYTES 64u
-/* Larger views stay where they are. */
+/* Larger views stay where they are; and so do those of which all kernels together look at more. */
 #define APART_BYTES_MAX (UINT64_C (64) << 20)
+#define LOOKED_AT_BYTES_MAX (UINT64_C (256) << 20)
+/* What is compared at once. */
+#define PIECE_BYTES 256u
 
 /* Types of arguments that no other task may write to meanwhile. */
 #define APART_TYPES \
   (1u << PTO_PARAM_INPUT | 1u << PTO_PARAM_OUTPUT_EXISTING | 1u << PTO_PARAM_INOUT)
 
 static bool
-may_move (const struct pto_check *check, const struct pto_check_arg *arg)
+may_move (const struct pto_check *check, const struct pto_check_arg *arg, uint32_t n_kernels)
 {
   const struct pto_engine *engine = check->engine;
   uint64_t shared = (uint64_t) (uintptr_t) engine->shared.items;
 
   return (APART_TYPES >> arg->type & 1) != 0 && arg->region.n_dims == 0
          && arg->region.lo < arg->region.hi && arg->region.hi - arg->region.lo <= APART_BYTES_MAX
+         && arg->region.hi - arg->region.lo <= LOOKED_AT_BYTES_MAX / n_kernels
          && arg->data - shared >= engine->shared.n * sizeof (TensorData)
          && !pto_check_is_in_rings (check, arg);
 }
@@ -107,31 +122,53 @@ move (struct pto_check *check, struct pto_check_task *task, struct pto_check_arg
 }
 
 void
-pto_check_begin_apart (struct pto_check *check, struct pto_check_task *task)
+pto_check_begin_apart (struct pto_check *check, struct pto_check_task *task, uint32_t n_kernels)
 {
   if (task->n_args < 2 || has_address (task))
     return;
   for (uint32_t a = 0; a < task->n_args; a++)
-    if (may_move (check, &task->args[a]) && !pto_check_is_condition (task, &task->args[a])
-        && has_neighbour (task, &task->args[a]))
+    if (may_move (check, &task->args[a], n_kernels)
+        && !pto_check_is_condition (task, &task->args[a]) && has_neighbour (task, &task->args[a]))
       move (check, task, &task->args[a]);
+}
+
+/* Other kernels of the task may write to the copy meanwhile: what of that is not taken now has
+ * changed when they return. */
+static void
+bring_back (const struct pto_check_apart *apart)
+{
+  uint64_t bytes = apart->arg->region.hi - apart->arg->region.lo;
+  const uint8_t *copy = (const uint8_t *) (uintptr_t) (apart->arg->region.lo + apart->arg->moved);
+  uint8_t *at = (uint8_t *) (uintptr_t) apart->arg->region.lo;
+
+  for (uint64_t from = 0; from < bytes; from += PIECE_BYTES)
+    {
+      uint64_t n = bytes - from < PIECE_BYTES ? bytes - from : PIECE_BYTES;
+
+      if (memcmp (copy + from, apart->before + from, n) == 0)
+        continue;
+      for (uint64_t i = from; i < from + n; i++)
+        {
+          uint8_t byte = __atomic_load_n (&copy[i], __ATOMIC_RELAXED);
+
+          if (byte != apart->before[i])
+            at[i] = apart->before[i] = byte;
+        }
+    }
+}
+
+void
+pto_check_bring_back (const struct pto_check_task *task)
+{
+  for (const struct pto_check_apart *apart = task->apart; apart != NULL; apart = apart->next)
+    bring_back (apart);
 }
 
 void
 pto_check_end_apart (struct pto_check_task *task)
 {
   for (const struct pto_check_apart *apart = task->apart; apart != NULL; apart = apart->next)
-    {
-      struct pto_check_arg *arg = apart->arg;
-      uint64_t bytes = arg->region.hi - arg->region.lo;
-      const uint8_t *copy = (const uint8_t *) (uintptr_t) (arg->region.lo + arg->moved);
-      uint8_t *at = (uint8_t *) (uintptr_t) arg->region.lo;
-
-      for (uint64_t i = 0; i < bytes; i++)
-        if (copy[i] != apart->before[i])
-          at[i] = copy[i];
-      ((TensorData *) (uintptr_t) arg->data)->buffer.addr -= arg->moved;
-    }
+    ((TensorData *) (uintptr_t) apart->arg->data)->buffer.addr -= apart->arg->moved;
   pto_check_free_apart (task);
 }
 

@@ -114,8 +114,11 @@ void pto_check_touch (struct pto_check_context *context, uintptr_t address, size
 /* The kernel has returned. */
 void pto_check_forget (struct pto_check_context *context);
 
-/* check-apart.c. Before the first kernel of the task, and after the last one: under the lock. */
-void pto_check_begin_apart (struct pto_check *check, struct pto_check_task *task);
+/* check-apart.c: under the lock. Before the first of n_kernels of the task, whenever one has
+ * returned, and then after the last one. */
+void pto_check_begin_apart (struct pto_check *check, struct pto_check_task *task,
+                            uint32_t n_kernels);
+void pto_check_bring_back (const struct pto_check_task *task);
 void pto_check_end_apart (struct pto_check_task *task);
 /* While a kernel of the task runs: where the address, of a copy or next to one, is in the program.
  */

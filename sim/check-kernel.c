@@ -140,8 +140,8 @@ pto_check_enter (struct pto_check *check, const struct pto_check_call *call)
   if (check->tasks[number].n_blocks == 0)
     {
       pto_check_begin_unseen (check, &check->tasks[number]);
-      if (call->instrumented)
-        pto_check_begin_apart (check, &check->tasks[number]);
+      if (!call->talks)
+        pto_check_begin_apart (check, &check->tasks[number], call->n_kernels);
     }
   check->tasks[number].n_blocks = call->n_blocks;
   check->tasks[number].has_kernels = call->has_kernels;
@@ -265,6 +265,7 @@ pto_check_leave (struct pto_check_context *context)
   pto_check_end_part (context);
   pto_check_forget (context);
   pthread_mutex_lock (&check->lock);
+  pto_check_bring_back (&check->tasks[context->number]);
   if (++check->tasks[context->number].n_left == context->call.n_kernels)
     {
       pto_check_end_apart (&check->tasks[context->number]);

@@ -258,6 +258,9 @@ struct pto_check_call
   bool at_once;      /* all of them begin together */
   bool instrumented; /* the kernel says what it touches; otherwise its arguments do */
   bool hides_stores; /* it may write without saying so */
+  /* Some kernel of the task may wait for what kernels of other tasks do while they run, or tell
+   * them something. */
+  bool talks;
   /* Arguments of the task that the kernel gets, from the first one on. Unless it gets all, they are
    * those of this member of its group alone. */
   uint32_t owner;

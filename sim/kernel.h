@@ -54,8 +54,9 @@ struct pto_kernel
   /* A kernel that combines takes a tensor to read and write, and one to read. This one takes other
    * arguments. */
   bool never_combines;
-  bool instrumented;             /* it says what it touches (pto_access.h) */
-  bool hides_stores;             /* but may write without saying so */
+  bool instrumented; /* it says what it touches (pto_access.h) */
+  bool hides_stores; /* but may write without saying so */
+  bool talks; /* it may see what others write to memory while it runs, or tell them something */
   void (*apart) (int64_t *args); /* what entry calls on the core's own thread; NULL: nothing */
 };
 

@@ -519,7 +519,7 @@ keep_key (Build *build, const Step *step)
 static void
 mark_hidden_stores (const Build *build, Step *step)
 {
-  const char *mark = pto_hidden_stores_mark (step->source, step->source_size, build->api_dir);
+  g_autofree char *mark = pto_hidden_stores_mark (step->source, step->source_size, build->api_dir);
   char *marked = g_malloc (step->source_size + strlen (mark) + 1);
 
   memcpy (marked, step->source, step->source_size);

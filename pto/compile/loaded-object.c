@@ -40,6 +40,7 @@ struct _PtoModule
   guint8 digest[PTO_DIGEST_SIZE];
   guint users; /* PTO_LOCK_MODULES */
   gboolean hides_stores;
+  gboolean talks;
   gpointer handle;
   char *path; /* of fd */
   int fd;     /* -1: it is closed. PTO_LOCK_MODULES */
@@ -197,6 +198,7 @@ open_copy (PtoModule *module, const PtoCompilerJob *job, GError **error)
         pto_check_connect (table);
       module->hides_stores
           = module->hides_stores || dlsym (module->handle, PTO_HIDDEN_STORES_SYMBOL) != NULL;
+      module->talks = module->talks || dlsym (module->handle, PTO_TALKS_SYMBOL) != NULL;
       pto_foreign_adopt (module->handle);
       return TRUE;
     }
@@ -231,6 +233,7 @@ load_bytes (const PtoCompilerJob *job, gconstpointer data, gsize size, GError **
   module = g_new0 (PtoModule, 1);
   memcpy (module->digest, job->digest, PTO_DIGEST_SIZE);
   module->hides_stores = pto_object_file_imports (data, size, pto_hidden_stores_may_come_from);
+  module->talks = pto_object_file_imports (data, size, pto_hidden_stores_may_talk);
   module->fd = make_copy (data, size, &call);
   if (module->fd < 0 || fstat (module->fd, &status) != 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM,
@@ -308,6 +311,12 @@ gboolean
 pto_module_hides_stores (PtoModule *module)
 {
   return module->hides_stores;
+}
+
+gboolean
+pto_module_talks (PtoModule *module)
+{
+  return module->talks;
 }
 
 gboolean

@@ -30,6 +30,8 @@ guint pto_module_count_loaded (void);
 gpointer pto_module_look_up (PtoModule *module, const char *symbol);
 /* May a kernel of it write without saying so, though it says what it touches? */
 gboolean pto_module_hides_stores (PtoModule *module);
+/* May a kernel of it see what others write to memory while it runs, or tell them something? */
+gboolean pto_module_talks (PtoModule *module);
 /* Does it have, or use, thread-local variables, errno among them, or thread-specific data, so that
  * only a thread of the core can keep them for the core? */
 gboolean pto_module_needs_thread (PtoModule *module);

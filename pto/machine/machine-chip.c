@@ -182,6 +182,7 @@ load_entry (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *job,
     pto_kernel_set_apart (kernel);
   kernel->instrumented = pto_module_look_up (module, PTO_MODULE_ACCESS_SYMBOL) != NULL;
   kernel->hides_stores = pto_module_hides_stores (module);
+  kernel->talks = pto_module_talks (module);
   return TRUE;
 }
 

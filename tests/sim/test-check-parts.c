@@ -322,6 +322,98 @@ test_pipes (enum pto_backend on)
         }
 }
 
+/* A task has two views that lie next to each other, and waits for another one, which it is in no
+ * order with. Both ends in a checked run as well. */
+struct exchange
+{
+  int32_t kernel; /* of the first task */
+  int32_t other;
+  bool in_cluster;
+  uint32_t n_blocks;
+  uint64_t what[4];
+  uint64_t answer[4]; /* of the other task */
+};
+
+static void
+submit_part (PTO2Runtime *rt, const struct exchange *exchange, bool is_first, int32_t cluster)
+{
+  const uint64_t *what = is_first ? exchange->what : exchange->answer;
+  int32_t kernel = is_first ? exchange->kernel : exchange->other;
+  int32_t type = kernel == WAIT_CUBE ? AIC : AIV;
+  PTOParam params[7] = { make_no_dep_param (part (256, 64)) };
+  int32_t n = 1;
+
+  if (is_first)
+    {
+      params[0] = make_inout_param (part (256, 32));
+      params[n++] = make_inout_param (part (288, 32));
+    }
+  for (uint32_t i = 0; i < G_N_ELEMENTS (exchange->what) && what[i] != 0; i++)
+    params[n++] = S (what[i]);
+  params[n++] = S (0);
+  if (exchange->in_cluster)
+    pto2_rt_submit_task_clustered (rt, kernel, type, params, n, cluster);
+  else if (is_first)
+    pto2_rt_submit_sync_task (rt, kernel, type, params, n, exchange->n_blocks);
+  else
+    pto2_rt_submit_task (rt, kernel, type, params, n);
+}
+
+static int
+exchange_both (PTO2Runtime *rt, void *data)
+{
+  const struct exchange *exchange = data;
+  int32_t cluster = exchange->in_cluster ? pto2_rt_allocate_cluster (rt) : -1;
+
+  memset (memory, 0, sizeof memory);
+  submit_part (rt, exchange, true, cluster);
+  submit_part (rt, exchange, false, cluster);
+  if (exchange->in_cluster)
+    pto2_rt_free_cluster (rt, cluster);
+  return 0;
+}
+
+static void
+test_waiting_neighbours (enum pto_backend on)
+{
+  static const struct exchange exchanges[] = {
+    { WAIT_2, TOUCH_1, false, 1, { DO (DO_AWAIT, 0, 0, 0) }, { DO (DO_RAISE, 0, 0, 0) } },
+    { WAIT_2,
+      TOUCH_1,
+      false,
+      1,
+      { DO (DO_AWAIT_ATOMIC, 1, 0, 0), DO (DO_READ, 1, 4, 4) },
+      { DO (DO_WRITE, 0, 36, 4), DO (DO_PUBLISH, 0, 32, 0) } },
+    { WAIT_2,
+      TOUCH_1,
+      false,
+      2,
+      { DO_ONLY (0, DO (DO_ATOMIC, 0, 8, 1)), DO (DO_AWAIT_COUNT, 0, 8, 0) },
+      { DO (DO_ATOMIC, 0, 8, 1) } },
+    { WAIT_2,
+      WAIT_1,
+      false,
+      1,
+      { DO (DO_RAISE, 0, 0, 0), DO (DO_AWAIT, 1, 0, 0) },
+      { DO (DO_AWAIT, 0, 0, 0), DO (DO_RAISE, 0, 32, 0) } },
+    /* The first kernel waits for memory nowhere, but for a task that does. */
+    { TOUCH_2,
+      WAIT_CUBE,
+      true,
+      1,
+      { DO (DO_RAISE, 0, 0, 0), DO (DO_POP, 1, 0, 4) },
+      { DO (DO_AWAIT, 0, 0, 0), DO (DO_PUSH, 0, 8, 4) } },
+    { TOUCH_2, WAIT_1, false, 1, { DO (DO_RAISE, 0, 0, 0) }, { DO (DO_AWAIT, 0, 0, 0) } },
+  };
+
+  check_backend = on;
+  check_settings = "timeout=30000";
+  for (guint again = 0; again < 3; again++)
+    for (guint i = 0; i < G_N_ELEMENTS (exchanges); i++)
+      passes (exchange_both, (void *) &exchanges[i]);
+  check_settings = NULL;
+}
+
 /* Members have arguments of their own: one of them writes what only the other one was given. */
 static int
 stray (PTO2Runtime *rt, void *data)
@@ -363,4 +455,5 @@ check_add_parts_tests (void)
   sim_add ("check/members", test_members);
   sim_add ("check/waiting", test_waiting);
   sim_add ("check/pipes", test_pipes);
+  sim_add ("check/waiting-neighbours", test_waiting_neighbours);
 }
