@@ -33,8 +33,8 @@
 /* Larger views stay where they are; and so do those of which all kernels together look at more. */
 #define APART_BYTES_MAX (UINT64_C (64) << 20)
 #define LOOKED_AT_BYTES_MAX (UINT64_C (256) << 20)
-/* What is compared at once. */
-#define PIECE_BYTES 256u
+/* At once. */
+#define COMPARED_BYTES 256u
 
 /* Types of arguments that no other task may write to meanwhile. */
 #define APART_TYPES \
@@ -46,8 +46,8 @@ may_move (const struct pto_check *check, const struct pto_check_arg *arg, uint32
   const struct pto_engine *engine = check->engine;
   uint64_t shared = (uint64_t) (uintptr_t) engine->shared.items;
 
-  return (APART_TYPES >> arg->type & 1) != 0 && arg->region.n_dims == 0
-         && arg->region.lo < arg->region.hi && arg->region.hi - arg->region.lo <= APART_BYTES_MAX
+  return (APART_TYPES >> arg->type & 1) != 0 && arg->region.lo < arg->region.hi
+         && arg->region.hi - arg->region.lo <= APART_BYTES_MAX
          && arg->region.hi - arg->region.lo <= LOOKED_AT_BYTES_MAX / n_kernels
          && arg->data - shared >= engine->shared.n * sizeof (TensorData)
          && !pto_check_is_in_rings (check, arg);
@@ -59,7 +59,17 @@ is_within (const struct pto_region *a, const struct pto_region *b, uint64_t byte
   return a->lo < b->hi + bytes && b->lo < a->hi + bytes;
 }
 
-/* Does another view of the task lie next to it, and none in it? */
+/* Do the two share bytes? */
+static bool
+overlaps (const struct pto_region *a, const struct pto_region *b)
+{
+  bool unsure;
+
+  return is_within (a, b, 0) && pto_region_overlaps (a, b, &unsure);
+}
+
+/* Does another view of the task lie next to it, or between its pieces, and share none of its bytes?
+ */
 static bool
 has_neighbour (const struct pto_check_task *task, const struct pto_check_arg *arg)
 {
@@ -72,7 +82,7 @@ has_neighbour (const struct pto_check_task *task, const struct pto_check_arg *ar
       if (&task->args[a] == arg || other->lo == other->hi
           || pto_check_is_condition (task, &task->args[a]))
         continue;
-      if (is_within (other, &arg->region, 0))
+      if (overlaps (other, &arg->region))
         return false;
       has = has
             || (task->args[a].buffer == arg->buffer
@@ -95,12 +105,38 @@ has_address (const struct pto_check_task *task)
   return false;
 }
 
+/* The copy and what is around it hold what the views of the task hold there: a kernel that goes
+ * beyond its view reads what it would have read. */
+static void
+fill (const struct pto_check_task *task, const struct pto_check_arg *arg)
+{
+  uint64_t from = arg->region.lo - PTO_CHECK_NEAR_BYTES;
+  uint64_t to = arg->region.hi + PTO_CHECK_NEAR_BYTES;
+  struct pto_check_pieces pieces;
+  uint64_t lo;
+  uint64_t hi;
+
+  for (uint32_t a = 0; a < task->n_args; a++)
+    {
+      if (!is_within (&task->args[a].region, &arg->region, PTO_CHECK_NEAR_BYTES))
+        continue;
+      pto_check_pieces_begin (&pieces, &task->args[a].region);
+      while (pto_check_pieces_next (&pieces, &lo, &hi))
+        {
+          lo = lo > from ? lo : from;
+          hi = hi < to ? hi : to;
+          if (lo < hi)
+            memcpy ((void *) (uintptr_t) (lo + arg->moved), (const void *) (uintptr_t) lo, hi - lo);
+        }
+    }
+}
+
 static void
 move (struct pto_check *check, struct pto_check_task *task, struct pto_check_arg *arg)
 {
   uint64_t bytes = arg->region.hi - arg->region.lo;
   struct pto_check_apart *apart
-      = malloc (sizeof *apart + 2 * bytes + 2 * (PTO_CHECK_NEAR_BYTES + PAGE_BYTES));
+      = calloc (1, sizeof *apart + 2 * bytes + 2 * (PTO_CHECK_NEAR_BYTES + PAGE_BYTES));
   uint64_t room;
 
   if (apart == NULL)
@@ -114,9 +150,9 @@ move (struct pto_check *check, struct pto_check_task *task, struct pto_check_arg
   room = (room + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + arg->region.lo % PAGE_BYTES;
   apart->arg = arg;
   apart->next = task->apart;
-  memcpy (apart->before, (const void *) (uintptr_t) arg->region.lo, bytes);
-  memcpy ((void *) (uintptr_t) room, apart->before, bytes);
   arg->moved = room - arg->region.lo;
+  fill (task, arg);
+  memcpy (apart->before, (const void *) (uintptr_t) room, bytes);
   ((TensorData *) (uintptr_t) arg->data)->buffer.addr += arg->moved;
   task->apart = apart;
 }
@@ -132,29 +168,41 @@ pto_check_begin_apart (struct pto_check *check, struct pto_check_task *task, uin
       move (check, task, &task->args[a]);
 }
 
-/* Other kernels of the task may write to the copy meanwhile: what of that is not taken now has
- * changed when they return. */
+/* Bytes of one piece of the view. Other kernels of the task may write to the copy meanwhile: what
+ * of that is not taken now has changed when they return. */
 static void
-bring_back (const struct pto_check_apart *apart)
+bring_piece_back (const struct pto_check_apart *apart, uint64_t lo, uint64_t hi)
 {
-  uint64_t bytes = apart->arg->region.hi - apart->arg->region.lo;
-  const uint8_t *copy = (const uint8_t *) (uintptr_t) (apart->arg->region.lo + apart->arg->moved);
-  uint8_t *at = (uint8_t *) (uintptr_t) apart->arg->region.lo;
+  const uint8_t *copy = (const uint8_t *) (uintptr_t) (lo + apart->arg->moved);
+  uint8_t *before = apart->before + (lo - apart->arg->region.lo);
+  uint8_t *at = (uint8_t *) (uintptr_t) lo;
 
-  for (uint64_t from = 0; from < bytes; from += PIECE_BYTES)
+  for (uint64_t from = 0; from < hi - lo; from += COMPARED_BYTES)
     {
-      uint64_t n = bytes - from < PIECE_BYTES ? bytes - from : PIECE_BYTES;
+      uint64_t n = hi - lo - from < COMPARED_BYTES ? hi - lo - from : COMPARED_BYTES;
 
-      if (memcmp (copy + from, apart->before + from, n) == 0)
+      if (memcmp (copy + from, before + from, n) == 0)
         continue;
       for (uint64_t i = from; i < from + n; i++)
         {
           uint8_t byte = __atomic_load_n (&copy[i], __ATOMIC_RELAXED);
 
-          if (byte != apart->before[i])
-            at[i] = apart->before[i] = byte;
+          if (byte != before[i])
+            at[i] = before[i] = byte;
         }
     }
+}
+
+static void
+bring_back (const struct pto_check_apart *apart)
+{
+  struct pto_check_pieces pieces;
+  uint64_t lo;
+  uint64_t hi;
+
+  pto_check_pieces_begin (&pieces, &apart->arg->region);
+  while (pto_check_pieces_next (&pieces, &lo, &hi))
+    bring_piece_back (apart, lo, hi);
 }
 
 void

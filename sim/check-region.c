@@ -76,6 +76,35 @@ region_has (const struct pto_region *region, uint64_t address)
          && has_offset (region, 0, address - region->lo);
 }
 
+/* From dimension d on, offset bytes behind its begin. */
+static uint64_t
+get_distance (const struct pto_region *region, uint32_t d, int64_t offset)
+{
+  uint64_t behind = (uint64_t) offset;
+  uint64_t i;
+  uint64_t distance;
+  uint64_t next = UINT64_MAX;
+
+  if (offset < 0)
+    return 0 - behind;
+  if (d == region->n_dims || d == PTO2_TENSOR_MAX_DIMS)
+    return behind < region->run ? 0 : behind - region->run + 1;
+  i = behind / region->dims[d].stride;
+  if (i >= region->dims[d].count)
+    i = region->dims[d].count - 1;
+  distance = get_distance (region, d + 1, (int64_t) (behind - i * region->dims[d].stride));
+  if (i + 1 < region->dims[d].count)
+    next = get_distance (region, d + 1, (int64_t) (behind - (i + 1) * region->dims[d].stride));
+  return distance < next ? distance : next;
+}
+
+uint64_t
+pto_check_region_distance (const struct pto_region *region, uint64_t address)
+{
+  return region->lo < region->hi ? get_distance (region, 0, (int64_t) (address - region->lo))
+                                 : UINT64_MAX;
+}
+
 const struct pto_check_arg *
 pto_check_find_arg (const struct pto_check_task *task, uint64_t address, uint32_t types)
 {

@@ -235,11 +235,16 @@ find_buffer (const struct pto_check_task *task, uint64_t address)
   return NULL;
 }
 
-/* Returns how far a piece is from the argument's view. */
+/* Returns how many bytes are between a piece and the argument's view; UINT64_MAX: the view has its
+ * first or its last byte. */
 static uint64_t
 get_distance (const struct pto_check_arg *arg, uint64_t lo, uint64_t hi)
 {
-  return lo >= arg->region.hi ? lo - arg->region.hi : arg->region.lo - hi;
+  uint64_t first = pto_check_region_distance (&arg->region, lo);
+  uint64_t last = pto_check_region_distance (&arg->region, hi - 1);
+  uint64_t distance = first < last ? first : last;
+
+  return distance > 0 ? distance - 1 : UINT64_MAX;
 }
 
 /* Finds the argument whose view is next to a piece. If two are as close, it is the one that such an

@@ -313,6 +313,9 @@ struct pto_check_pieces
 void pto_check_pieces_begin (struct pto_check_pieces *pieces, const struct pto_region *region);
 /* false: there are no more. */
 bool pto_check_pieces_next (struct pto_check_pieces *pieces, uint64_t *lo, uint64_t *hi);
+/* Returns how many bytes the address is from the closest one of the region. 0: the region has it.
+ */
+uint64_t pto_check_region_distance (const struct pto_region *region, uint64_t address);
 /* The first argument of the task there whose type is in types, a bit each; NULL: none. */
 const struct pto_check_arg *pto_check_find_arg (const struct pto_check_task *task, uint64_t address,
                                                 uint32_t types);

@@ -364,6 +364,37 @@ test_neighbours (enum pto_backend on)
     g_assert_cmphex (memory[256 + i], ==, i < 32 ? 0x33 : i % 16);
 }
 
+/* The same of tiles: the first bytes of a row, and the next ones. */
+static int
+visit_tiles (PTO2Runtime *rt, void *data)
+{
+  const uint64_t *what = data;
+
+  memset (square, 0x33, sizeof square);
+  SUBMIT (rt, TOUCH_2, make_inout_param (tile (0, 0, 4, 8)), make_inout_param (tile (0, 8, 4, 8)),
+          S (DO (DO_WRITE, 0, (int64_t) SIDE, 8)), S (DO (DO_WRITE, 1, 3 * (int64_t) SIDE, 8)),
+          S (what[0]));
+  return 0;
+}
+
+static void
+test_tiles (enum pto_backend on)
+{
+  uint64_t what[] = { DO (DO_READ, 0, 0, 8) };
+
+  check_backend = on;
+  passes (visit_tiles, what);
+  for (guint i = 0; i < sizeof square; i++)
+    g_assert_cmphex (
+        square[i], ==,
+        (i / SIDE == 1 && i % SIDE < 8) || (i / SIDE == 3 && i % SIDE / 8 == 1) ? i % 8 : 0x33);
+  what[0] = DO (DO_READ, 0, 0, 9);
+  fails_saying (visit_tiles, what, "read byte 8 of the memory of its argument 0 (INOUT)");
+  /* From the second row, to the left. */
+  what[0] = DO (DO_SET, 1, (int64_t) SIDE - 1, 2);
+  fails_saying (visit_tiles, what, "wrote to byte 39 of the memory of its argument 1 (INOUT)");
+}
+
 /* The first memory that a ring makes, in a scope of so many inside of each other. */
 struct ring_case
 {
@@ -525,6 +556,7 @@ check_add_task_tests (void)
   sim_add ("check/elsewhere", test_elsewhere);
   sim_add ("check/past-a-view", test_past);
   sim_add ("check/neighbours", test_neighbours);
+  sim_add ("check/tiles", test_tiles);
   sim_add ("check/past-new-memory", test_past_new);
   sim_add ("check/across-arrays", test_across);
   sim_add ("check/before-rings", test_before_rings);
