@@ -4,10 +4,12 @@
  *
  * The process of an isolated chip has copies of the program's private memory as it was when the
  * process began. What a kernel writes there is lost. A number that lies in memory which is copied
- * for the run becomes the address of the copy. If another one is an address over there, its first
- * bytes are compared: before the task is submitted, and after the run. A number does not say how
- * large its object is, and the chip's process allocates memory as well, so no more are compared
- * than every allocator gives.
+ * for the run becomes the address of the copy. If another one is an address over there, the bytes
+ * there are compared: before the task is submitted, and after the run. A number does not say how
+ * large its object is, but the C library's allocator notes that in front of it. If both processes
+ * have the same note there, the object is one that the program had when the process began, and all
+ * of it is compared. Otherwise the chip's process may have allocated what is there, so no more are
+ * compared than every allocator gives.
  */
 #include "config.h"
 
@@ -19,47 +21,111 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 /* No address is below, or above. */
 #define LOWEST_ADDRESS UINT64_C (0x10000)
 #define HIGHEST_ADDRESS UINT64_C (0x7fffffffffff)
-/* What every allocator gives at least. */
+/* What every allocator gives at least, and what is compared at most. */
 #define LOOKED_AT 16u
+#define LOOKED_AT_MAX (UINT64_C (16) << 20)
 
 typedef struct
 {
   guint64 address; /* the key */
   guint n;         /* bytes that can be read there; 0: none */
-  guint8 before[LOOKED_AT];
+  guint8 *before;
   PTO2TaskId task; /* PTO2_TASK_NONE: it is an argument of the run */
   IsolatedPlace at;
   guint argument;
   guint32 kernel;
 } Number;
 
+static void
+number_free (gpointer data)
+{
+  Number *number = data;
+
+  g_free (number->before);
+  g_free (number);
+}
+
 GHashTable *
 pto_isolated_new_numbers (void)
 {
-  return g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  return g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, number_free);
 }
 
-/* Returns how many bytes there are at the address in the chip's process, up to LOOKED_AT; less than
- * 0: that cannot be known. */
+/* Returns how many bytes a process has at the address, up to n; less than 0: that cannot be known.
+ */
 static gssize
-read_there (IsolatedMachine *self, guint64 address, guint8 *bytes)
+read_at (pid_t process, guint64 address, gpointer bytes, gsize n)
 {
-  struct iovec here = { bytes, LOOKED_AT };
-  struct iovec there = { (gpointer) (guintptr) address, LOOKED_AT };
-  gssize n = process_vm_readv (pto_solo_process_id (self->solo), &here, 1, &there, 1, 0);
+  struct iovec here = { bytes, n };
+  struct iovec there = { (gpointer) (guintptr) address, n };
+  gssize got = process_vm_readv (process, &here, 1, &there, 1, 0);
 
-  return n < 0 && errno == EFAULT ? 0 : n;
+  return got < 0 && errno == EFAULT ? 0 : got;
+}
+
+static gssize
+read_there (IsolatedMachine *self, guint64 address, gpointer bytes, gsize n)
+{
+  return read_at (pto_solo_process_id (self->solo), address, bytes, n);
+}
+
+/* What glibc notes in front of an object: the size of the one before, and of this one, in bytes
+ * that begin with the note, and bits. */
+#define NOTE_BYTES 16u
+#define NOTE_IN_USE 1u /* of the object before */
+#define NOTE_MAPPED 2u
+#define NOTE_SIZE(note) ((note)[1] & ~UINT64_C (7))
+
+static gboolean
+read_notes (IsolatedMachine *self, guint64 address, guint64 here[2], guint64 there[2])
+{
+  return read_at (getpid (), address - NOTE_BYTES, here, NOTE_BYTES) == NOTE_BYTES
+         && read_there (self, address - NOTE_BYTES, there, NOTE_BYTES) == NOTE_BYTES;
+}
+
+/* Returns how many bytes belong to the object that begins at the address. */
+static guint64
+measure (IsolatedMachine *self, guint64 address)
+{
+#ifdef __GLIBC__
+  guint64 here[2];
+  guint64 there[2];
+  guint64 page = (guint64) sysconf (_SC_PAGESIZE);
+  guint64 bytes = LOOKED_AT;
+
+  if (sizeof (gsize) != sizeof (guint64) || address % NOTE_BYTES != 0
+      || !read_notes (self, address, here, there)
+      || ((here[1] ^ there[1]) & ~(guint64) NOTE_IN_USE) != 0 || NOTE_SIZE (here) < 2 * NOTE_BYTES
+      || NOTE_SIZE (here) % NOTE_BYTES != 0 || NOTE_SIZE (here) > HIGHEST_ADDRESS - address)
+    return LOOKED_AT;
+  if ((here[1] & NOTE_MAPPED) != 0)
+    {
+      if ((address - NOTE_BYTES - here[0]) % page == 0 && (here[0] + NOTE_SIZE (here)) % page == 0)
+        bytes = NOTE_SIZE (here) - NOTE_BYTES;
+    }
+  else
+    {
+      bytes = NOTE_SIZE (here) - NOTE_BYTES / 2;
+      if (!read_notes (self, address + NOTE_SIZE (here), here, there)
+          || (here[1] & there[1] & NOTE_IN_USE) == 0 || NOTE_SIZE (here) < NOTE_BYTES)
+        bytes = LOOKED_AT;
+    }
+  return MIN (bytes, LOOKED_AT_MAX);
+#else
+  return LOOKED_AT;
+#endif
 }
 
 /* So that the next run finds it again. Where that fails, it does not. */
 static void
 put_back (IsolatedMachine *self, const Number *number)
 {
-  struct iovec here = { (gpointer) number->before, number->n };
+  struct iovec here = { number->before, number->n };
   struct iovec there = { (gpointer) (guintptr) number->address, number->n };
 
   (void) process_vm_writev (pto_solo_process_id (self->solo), &here, 1, &there, 1, 0);
@@ -73,6 +139,8 @@ watch (IsolatedMachine *self, guint64 address, PTO2TaskId task, IsolatedPlace at
        guint32 kernel, struct pto_report *report)
 {
   Number *number;
+  guint8 first[LOOKED_AT];
+  guint64 bytes;
   gssize n;
 
   if (address < LOWEST_ADDRESS || address > HIGHEST_ADDRESS
@@ -83,12 +151,15 @@ watch (IsolatedMachine *self, guint64 address, PTO2TaskId task, IsolatedPlace at
     .address = address, .task = task, .at = at, .argument = argument, .kernel = kernel
   };
   g_hash_table_insert (self->numbers, &number->address, number);
-  n = read_there (self, address, number->before);
+  n = read_there (self, address, first, sizeof first);
   if (n == 0 || pto_shared_map_check (pto_solo_map (self->solo), address, 1, false) == PTO_VISIBLE)
     return TRUE;
   if (n > 0)
     {
-      number->n = (guint) n;
+      bytes = measure (self, address);
+      number->before = g_malloc (bytes);
+      n = read_there (self, address, number->before, bytes);
+      number->n = n > 0 ? (guint) n : 0;
       return TRUE;
     }
   if (pto_shared_map_check (pto_solo_map (self->solo), address, 1, false) == PTO_VISIBLE_UNMAPPED)
@@ -178,10 +249,11 @@ pto_isolated_check_numbers (IsolatedMachine *self,
   while (!self->died && g_hash_table_iter_next (&iter, NULL, &value))
     {
       const Number *number = value;
-      guint8 after[LOOKED_AT];
+      g_autofree guint8 *after = g_malloc (number->n);
       g_autoptr (GString) who = g_string_new (NULL);
 
-      if (number->n == 0 || read_there (self, number->address, after) != (gssize) number->n
+      if (number->n == 0
+          || read_there (self, number->address, after, number->n) != (gssize) number->n
           || memcmp (after, number->before, number->n) == 0)
         continue;
       put_back (self, number);

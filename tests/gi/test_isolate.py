@@ -143,6 +143,16 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
                         else:
                             run()
                             self.assertEqual(other[0], 5)
+                    # Also far behind the address, to the end of what was allocated there.
+                    for array in other, large:
+                        for i in 5, array.size - 1:
+                            array[i] = 0
+                            if isolate:
+                                with self.assertRaisesRegex(GLib.Error, lost):
+                                    worker.run(graph(array.ctypes.data, i + 1), x, y)
+                            else:
+                                worker.run(graph(array.ctypes.data, i + 1), x, y)
+                                self.assertEqual(array[i], 5)
                     # A launched graph keeps its numbers, also where one lies in an array of the run.
                     for array in y, large[:8]:
                         worker.run(graph(large.ctypes.data, 0), x, y)
