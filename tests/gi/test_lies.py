@@ -68,6 +68,12 @@ KERNELS = {
     "before": "X (1)[0] = X (0)[-args[2]];",
     "spoil": "EACH (i, 0, N (0)) X (1)[i] = X (0)[i];\n  if (args[2]) X (0)[args[3]] = 1;",
     "early": "if (!args[2]) EACH (i, 0, N (1)) X (1)[i] = 0;\n  EACH (i, 0, N (1)) X (1)[i] += X (0)[i];",
+    "tile": "EACH (r, 0, N (0)) EACH (c, 0, T (0)->shapes[1] + (uint64_t) args[2])\n"
+            "    X (1)[r * T (1)->strides[0] + c % T (1)->shapes[1]] = X (0)[r * T (0)->strides[0] + c];",
+    # One task says so, where another argument of the other one begins.
+    "await": "volatile int32_t *flag = (volatile int32_t *) X (0);\n  while (*flag == 0) pto_relax (args);\n  X (1)[0] = X (0)[N (0) - 1];",
+    "no_await": "X (1)[0] = X (0)[N (0) - 1];",
+    "tell": "X (0)[N (0) - 1] = 1;\n  __atomic_store_n ((int32_t *) X (0), 1, __ATOMIC_RELEASE);",
     "add": "EACH (i, 0, N (0)) X (0)[i] += 1;",
     "look": "float s = 0;\n  EACH (i, 0, N (0)) s += X (0)[i];\n  X (1)[0] = s;",
     "behind": "EACH (i, 0, N (0)) X (1)[i] = X (0)[args[2] && i > 0 ? i - 1 : i];",
@@ -150,6 +156,22 @@ class Kinds:
         if first.start == 0:
             return lambda o, x: o.submit(self.k["copy"], x[first].read(), x[second].write_existing(), lies * self.draw.randint(1, 8)), (self.array(n),)
         return lambda o, x: o.submit(self.k["before"], x[first].read(), x[second].update(), lies * self.draw.randint(1, 8)), (self.array(n),)
+
+    def into_the_next_tile(self, lies):
+        rows, columns = self.draw.randint(2, 9), self.draw.randint(10, 40)
+        k = self.draw.randint(4, columns - 4)
+        first, second = self.draw.choice([(slice(0, k), slice(k, columns)), (slice(k, columns - 1), slice(0, k))])
+        return (lambda o, x: o.submit(self.k["tile"], x[0:rows, first].read(), x[0:rows, second].write_existing(), lies),
+                (self.array(rows * columns).reshape(rows, columns),))
+
+    def waits_beside_its_output(self, lies):
+        """The twin waits for ever if it looks at a copy."""
+        n = self.size()
+
+        def graph(o, x):
+            o.submit(self.k["no_await" if lies else "await"], x[0:n].read(), x[n:n + 4].write_existing())
+            o.submit(self.k["tell"], x[0:n].no_dep())
+        return graph, (self.array(n + 4),)
 
     def past_an_array_read(self, lies):
         n = self.size()
@@ -309,6 +331,8 @@ TABLE = (
     ("reads SCRATCH before it has written there", "scratch_read_first", True),
     ("goes outside of its view", "outside_of_a_view", True),
     ("goes from one view into the next one of the same task", "into_the_next_view", True),
+    ("goes from one tile into the next column, which another tile has", "into_the_next_tile", True),
+    ("does not wait for another task that has a view as NO_DEP", "waits_beside_its_output", True),
     ("reads past an array of the program", "past_an_array_read", True),
     ("writes past an array of the program", "past_an_array_written", True),
     ("reads before an array of the program", "before_an_array_read", True),

@@ -166,25 +166,30 @@ class Lifetimes(unittest.TestCase):
         def at(address):
             return Pto.Tensor.new_external(address, Pto.Dtype.FLOAT32, [N])
 
+        # A large one keeps its addresses alone.
         for worker in self.on_chips():
             worker.start()
-            y, address = np.zeros(1, "f4"), worker.malloc(4 * N)
-            worker.copy_to(address, GLib.Bytes.new(np.full(N, 3, "f4").tobytes()))
-            captured = worker.capture(graph, at(address), y)
-            for run in graph, captured:
+            for size in 4 * N, 24 << 20:
+                self.use_what_was_freed(worker, graph, at, size)
+
+    def use_what_was_freed(self, worker, graph, at, size):
+        y, address = np.zeros(1, "f4"), worker.malloc(size)
+        worker.copy_to(address, GLib.Bytes.new(np.full(N, 3, "f4").tobytes()))
+        captured = worker.capture(graph, at(address), y)
+        for run in graph, captured:
+            worker.run(run, at(address), y)
+            self.assertEqual(y.tolist(), [3])
+        self.assertTrue(worker.free(address))
+        y[:] = 0
+        for run in graph, captured:
+            with self.assertRaisesRegex(GLib.Error, rf"^task 0 of ring 0 \(copy\) on core .*: the buffer of {size} bytes of argument 0 .* was freed before the task had run") as caught:
                 worker.run(run, at(address), y)
-                self.assertEqual(y.tolist(), [3])
-            self.assertTrue(worker.free(address))
-            y[:] = 0
-            for run in graph, captured:
-                with self.assertRaisesRegex(GLib.Error, rf"^task 0 of ring 0 \(copy\) on core .*: the buffer of {4 * N} bytes of argument 0 .* was freed before the task had run") as caught:
-                    worker.run(run, at(address), y)
-                self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.INVALID_ARGS))
-                self.assertEqual(y.tolist(), [0])
-            again = worker.malloc(4 * N)
-            self.assertNotEqual(again, address)
-            worker.run(graph, at(again), y)
-            self.assertTrue(worker.free(again))
+            self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.INVALID_ARGS))
+            self.assertEqual(y.tolist(), [0])
+        again = worker.malloc(size)
+        self.assertNotEqual(again, address)
+        worker.run(graph, at(again), y)
+        self.assertTrue(worker.free(again))
 
     def test_past_what_was_given_back(self):
         """Its guard is looked at all the same."""
