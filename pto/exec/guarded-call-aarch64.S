@@ -105,6 +105,41 @@ pto_guard_registers_landing:
         .cfi_endproc
         .size   pto_guard_registers_landing, .-pto_guard_registers_landing
 
+/* In the place of functions that a runtime of C++ has (guarded-call-unwind.c): pto_guard_ask() with the entry's number
+ * says where to go on. They take at most the address of their result, in x8. */
+        .globl  pto_guard_askers
+        .hidden pto_guard_askers
+        .hidden pto_guard_ask
+        .type   pto_guard_askers, %function
+        .p2align 4
+pto_guard_askers:
+        .cfi_startproc
+        .set    entry, 0
+        .rept   20
+        .p2align 4
+        mov     w16, #entry
+        b       5f
+        .set    entry, entry + 1
+        .endr
+5:
+        stp     x29, x30, [sp, #-32]!
+        .cfi_adjust_cfa_offset 32
+        .cfi_rel_offset x29, 0
+        .cfi_rel_offset x30, 8
+        str     x8, [sp, #16]
+        mov     x29, sp
+        mov     w0, w16
+        bl      pto_guard_ask
+        mov     x16, x0
+        ldr     x8, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_adjust_cfa_offset -32
+        .cfi_restore x29
+        .cfi_restore x30
+        br      x16
+        .cfi_endproc
+        .size   pto_guard_askers, .-pto_guard_askers
+
 #endif
 
         .section .note.GNU-stack, "", %progbits

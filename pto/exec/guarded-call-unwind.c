@@ -60,19 +60,41 @@ static const struct
   { CLASS ('C', 'L', 'N', 'G', 'C', '+', '+'), "libc++abi.so.1" },
 };
 
-/* --- frames of C++ --- */
+/* --- runtimes of C++ --- */
+
+/* What code calls to ask for the exceptions of its thread before it may have thrown one. */
+static const char *const askers[PTO_CXX_ASKERS] = {
+  "_ZSt17current_exceptionv",        "_ZSt18uncaught_exceptionv",
+  "_ZSt19uncaught_exceptionsv",      "__cxa_current_exception_type",
+  "__cxa_current_primary_exception", "__cxa_get_globals",
+  "__cxa_get_globals_fast",          "__cxa_rethrow",
+  "__cxa_uncaught_exception",        "__cxa_uncaught_exceptions",
+};
+#define RUNTIMES 2
+
+/* In the assembly: one entry for each of these functions of each runtime. */
+extern const char pto_guard_askers[];
+#define ENTRY_BYTES 16
 
 /* The runtimes that objects use, of GCC and of LLVM. W: under the mutex of libc-hooks.c, before
- * an object refers to the place; R: its frames. */
-static struct frames
+ * an object refers to the place; R: its code. */
+static struct pto_cxx cxx_runtimes[RUNTIMES];
+
+void *pto_guard_ask (unsigned int entry) __attribute__ ((visibility ("hidden")));
+
+/* Called by the entries, which go on in what it returns. */
+void *
+pto_guard_ask (unsigned int entry)
 {
-  _Unwind_Personality_Fn personality;
-  struct pto_exceptions *(*get_exceptions) (void);
-} frames[2];
+  const struct pto_cxx *runtime = &cxx_runtimes[entry / PTO_CXX_ASKERS];
+
+  pto_guard_keep_exceptions (runtime->get_exceptions, false);
+  return runtime->askers[entry % PTO_CXX_ASKERS];
+}
 
 /* The unwinder asks each frame with a handler or a destructor, before one of them runs. */
 static _Unwind_Reason_Code
-ask_frame (const struct frames *of, int version, _Unwind_Action actions,
+ask_frame (const struct pto_cxx *runtime, int version, _Unwind_Action actions,
            _Unwind_Exception_Class class, struct _Unwind_Exception *exception,
            struct _Unwind_Context *context)
 {
@@ -81,43 +103,58 @@ ask_frame (const struct frames *of, int version, _Unwind_Action actions,
   for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
     if ((class & ~(_Unwind_Exception_Class) 0xff) == runtimes[i].class)
       is_counted = (actions & _UA_FORCE_UNWIND) == 0;
-  pto_guard_keep_exceptions (of->get_exceptions, is_counted);
-  return of->personality (version, actions, class, exception, context);
+  pto_guard_keep_exceptions (runtime->get_exceptions, is_counted);
+  return ((_Unwind_Personality_Fn) runtime->personality) (version, actions, class, exception,
+                                                          context);
 }
 
 static _Unwind_Reason_Code
 ask_first (int version, _Unwind_Action actions, _Unwind_Exception_Class class,
            struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
-  return ask_frame (&frames[0], version, actions, class, exception, context);
+  return ask_frame (&cxx_runtimes[0], version, actions, class, exception, context);
 }
 
 static _Unwind_Reason_Code
 ask_second (int version, _Unwind_Action actions, _Unwind_Exception_Class class,
             struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
-  return ask_frame (&frames[1], version, actions, class, exception, context);
+  return ask_frame (&cxx_runtimes[1], version, actions, class, exception, context);
+}
+
+bool
+pto_guard_find_cxx (void *module, struct pto_cxx *cxx)
+{
+  *(void **) &cxx->personality = dlsym (module, "__gxx_personality_v0");
+  *(void **) &cxx->get_exceptions = dlsym (module, "__cxa_get_globals");
+  for (size_t i = 0; i < PTO_CXX_ASKERS; i++)
+    cxx->askers[i] = dlsym (module, askers[i]);
+  return cxx->personality != NULL && cxx->get_exceptions != NULL;
 }
 
 void *
-pto_guard_watch_frames (void *personality, void *get)
+pto_guard_watch_cxx (const struct pto_cxx *cxx, void *function)
 {
-  static const _Unwind_Personality_Fn watchers[] = { ask_first, ask_second };
-  void *watcher = NULL;
+  static const _Unwind_Personality_Fn watchers[RUNTIMES] = { ask_first, ask_second };
+  bool is_for_frames = function == *(void *const *) &cxx->personality;
+  size_t n = 0, asker = 0;
 
-  for (size_t i = 0; i < sizeof frames / sizeof *frames && watcher == NULL; i++)
-    {
-      struct frames *of = &frames[i];
-
-      if (of->personality == NULL)
-        {
-          *(void **) &of->get_exceptions = get;
-          *(void **) &of->personality = personality;
-        }
-      if (*(void **) &of->personality == personality)
-        watcher = *(void *const *) &watchers[i];
-    }
-  return watcher;
+  while (asker < PTO_CXX_ASKERS && function != cxx->askers[asker])
+    asker++;
+  if (function == NULL || (asker == PTO_CXX_ASKERS && !is_for_frames))
+    return NULL;
+  while (n < RUNTIMES && cxx_runtimes[n].personality != NULL
+         && cxx_runtimes[n].personality != cxx->personality)
+    n++;
+  if (n == RUNTIMES)
+    return NULL;
+  if (cxx_runtimes[n].personality == NULL)
+    cxx_runtimes[n] = *cxx;
+  if (is_for_frames)
+    return *(void *const *) &watchers[n];
+  if (function != cxx_runtimes[n].askers[asker])
+    return NULL;
+  return (void *) (uintptr_t) &pto_guard_askers[(n * PTO_CXX_ASKERS + asker) * ENTRY_BYTES];
 }
 
 /* --- what an exception says --- */
@@ -245,8 +282,14 @@ pto_foreign_catch (void (*fn) (void *data), void *data, char *why, size_t size)
 
 #else
 
+bool
+pto_guard_find_cxx (void *module, struct pto_cxx *cxx)
+{
+  return false;
+}
+
 void *
-pto_guard_watch_frames (void *personality, void *get)
+pto_guard_watch_cxx (const struct pto_cxx *cxx, void *function)
 {
   return NULL;
 }

@@ -136,6 +136,33 @@ pto_guard_registers_landing:
         .cfi_endproc
         .size   pto_guard_registers_landing, .-pto_guard_registers_landing
 
+/* In the place of functions that a runtime of C++ has (guarded-call-unwind.c): pto_guard_ask() with the entry's number
+ * says where to go on. They take at most the address of their result. */
+        .globl  pto_guard_askers
+        .hidden pto_guard_askers
+        .hidden pto_guard_ask
+        .type   pto_guard_askers, @function
+        .p2align 4
+pto_guard_askers:
+        .cfi_startproc
+        .set    entry, 0
+        .rept   20
+        .p2align 4
+        movl    $entry, %eax
+        jmp     5f
+        .set    entry, entry + 1
+        .endr
+5:
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        movl    %eax, %edi
+        call    pto_guard_ask
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp     *%rax
+        .cfi_endproc
+        .size   pto_guard_askers, .-pto_guard_askers
+
 /* rt_sigreturn(2), for handlers installed without libc. */
         .globl  pto_guard_restorer
         .hidden pto_guard_restorer

@@ -42,14 +42,24 @@ void pto_guard_note_sent (const char *function, int signo);
  * the call does. What the code does until then is its own affair, also a crash. */
 void pto_guard_end_with_call (struct pto_guard *guard);
 
-/* Called when an exception passes a frame of foreign code. From its first one on, the guarded call
- * of the calling thread keeps its exceptions to itself, on all its threads. get: gives those of the
- * thread. is_counted: it counts among them. */
+/* Called when an exception passes a frame of foreign code, and when the code asks for exceptions.
+ * From then on the guarded call of the calling thread keeps its exceptions to itself, on all its
+ * threads. get: gives those of the thread. is_counted: one of the call's counts among them. */
 void pto_guard_keep_exceptions (struct pto_exceptions *(*get) (void), bool is_counted);
-/* What stands in the place of the function that a runtime of C++ has for frames of its language,
- * so that guarded calls keep their exceptions. get: gives the runtime's exceptions of a thread.
- * NULL: too many runtimes are there. Under the mutex of libc-hooks.c. */
-void *pto_guard_watch_frames (void *personality, void *get);
+/* What a runtime of C++ has for its threads: the function for frames of the language, the one that
+ * gives the exceptions, and those by which code asks for them; NULL: it has not all. */
+#define PTO_CXX_ASKERS 10
+struct pto_cxx
+{
+  void (*personality) (void);
+  struct pto_exceptions *(*get_exceptions) (void);
+  void *askers[PTO_CXX_ASKERS];
+};
+/* The runtime that a shared object uses. Returns false if it uses none. */
+bool pto_guard_find_cxx (void *module, struct pto_cxx *cxx);
+/* Returns what stands in the place of a function of it in foreign code, so that guarded calls keep
+ * their exceptions. NULL: the function stays. Under the mutex of libc-hooks.c. */
+void *pto_guard_watch_cxx (const struct pto_cxx *cxx, void *function);
 
 /* What it takes to ask an exception what it says. */
 struct pto_unwound

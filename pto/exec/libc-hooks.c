@@ -776,25 +776,16 @@ replace (const struct object *object, const ElfW (Rela) * relocation, const char
       patch (object, object->base + relocation->r_offset, (uintptr_t) replacements[i].function);
 }
 
-/* The runtime of C++ that an object uses. */
-struct runtime
-{
-  void *personality;
-  void *get_exceptions;
-};
-
 static void
-watch_frames (const struct object *object, const ElfW (Rela) * relocation, const char *name,
-              void *data)
+watch_cxx (const struct object *object, const ElfW (Rela) * relocation, const char *name,
+           void *data)
 {
-  const struct runtime *runtime = data;
   void *const *place = (void *const *) (object->base + relocation->r_offset);
-  void *watcher;
+  void *watcher = NULL;
 
-  if (relocation->r_addend != 0 || !is_pointer (ELF64_R_TYPE (relocation->r_info))
-      || strcmp (name, "__gxx_personality_v0") != 0 || *place != runtime->personality)
-    return;
-  watcher = pto_guard_watch_frames (runtime->personality, runtime->get_exceptions);
+  (void) name;
+  if (relocation->r_addend == 0 && is_pointer (ELF64_R_TYPE (relocation->r_info)))
+    watcher = pto_guard_watch_cxx (data, *place);
   if (watcher != NULL)
     patch (object, (uintptr_t) place, (uintptr_t) watcher);
 }
@@ -958,8 +949,8 @@ pto_foreign_adopt (void *module)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   struct object object;
-  struct runtime runtime
-      = { dlsym (module, "__gxx_personality_v0"), dlsym (module, "__cxa_get_globals") };
+  struct pto_cxx cxx;
+  bool is_cxx = pto_guard_find_cxx (module, &cxx);
   sigset_t mask;
 
   pthread_once (&once, watch_forks);
@@ -970,8 +961,8 @@ pto_foreign_adopt (void *module)
   /* A kernel's dlopen() comes here, too: no interrupt ends it while it holds the lock. */
   lock_signals (&mask);
   visit_imports (&object, replace, NULL);
-  if (runtime.personality != NULL && runtime.get_exceptions != NULL)
-    visit_imports (&object, watch_frames, &runtime);
+  if (is_cxx)
+    visit_imports (&object, watch_cxx, &cxx);
   unlock_signals (&mask);
 }
 
