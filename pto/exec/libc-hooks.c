@@ -19,15 +19,20 @@
 #include <errno.h>
 #include <fenv.h>
 #include <link.h>
+#include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* --- ends --- */
@@ -207,6 +212,97 @@ foreign_sigsuspend (const sigset_t *set)
 
   meet_signals (SIG_SETMASK, set);
   return sigsuspend (without_ours (SIG_SETMASK, set, &copy));
+}
+
+/* Calls that open signals while they wait. */
+
+static int
+foreign_ppoll (struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *set)
+{
+  sigset_t copy;
+
+  meet_signals (SIG_SETMASK, set);
+  return ppoll (fds, n, timeout, without_ours (SIG_SETMASK, set, &copy));
+}
+
+/* What ppoll() is with _FORTIFY_SOURCE. */
+static int
+foreign_ppoll_checked (struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                       const sigset_t *set, size_t room)
+{
+  if (room / sizeof *fds < n)
+    abort ();
+  return foreign_ppoll (fds, n, timeout, set);
+}
+
+static int
+foreign_pselect (int n, fd_set *reads, fd_set *writes, fd_set *excepts,
+                 const struct timespec *timeout, const sigset_t *set)
+{
+  sigset_t copy;
+
+  meet_signals (SIG_SETMASK, set);
+  return pselect (n, reads, writes, excepts, timeout, without_ours (SIG_SETMASK, set, &copy));
+}
+
+static int
+foreign_epoll_pwait (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *set)
+{
+  sigset_t copy;
+
+  meet_signals (SIG_SETMASK, set);
+  return epoll_pwait (fd, events, n, timeout, without_ours (SIG_SETMASK, set, &copy));
+}
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+static int
+foreign_epoll_pwait2 (int fd, struct epoll_event *events, int n, const struct timespec *timeout,
+                      const sigset_t *set)
+{
+  sigset_t copy;
+
+  meet_signals (SIG_SETMASK, set);
+  return epoll_pwait2 (fd, events, n, timeout, without_ours (SIG_SETMASK, set, &copy));
+}
+#endif
+
+/* Jumps that put back a mask. */
+
+static void
+meet_jump (const struct __jmp_buf_tag *to)
+{
+#ifdef __GLIBC__
+  if (to->__mask_was_saved != 0)
+    meet_signals (SIG_SETMASK, &to->__saved_mask);
+#else
+  (void) to;
+#endif
+}
+
+static _Noreturn void
+foreign_longjmp (struct __jmp_buf_tag *to, int value)
+{
+  meet_jump (to);
+  siglongjmp (to, value);
+}
+
+#ifdef __GLIBC__
+_Noreturn void __longjmp_chk (struct __jmp_buf_tag *to, int value);
+
+/* What longjmp() is with _FORTIFY_SOURCE. */
+static _Noreturn void
+foreign_longjmp_checked (struct __jmp_buf_tag *to, int value)
+{
+  meet_jump (to);
+  __longjmp_chk (to, value);
+}
+#endif
+
+static int
+foreign_setcontext (const ucontext_t *to)
+{
+  meet_signals (SIG_SETMASK, &to->uc_sigmask);
+  return setcontext (to);
 }
 
 /* Foreign code is about to send its own thread a signal. A thread of the engine has it blocked, so
@@ -537,6 +633,57 @@ static void (*foreign_sysv_signal (int signo, void (*handler) (int))) (int)
   return set_handler (signo, handler, (int) (SA_RESETHAND | SA_NODEFER));
 }
 
+/* The functions of System V for the same. */
+
+static int
+change_one (int how, int signo, sigset_t *before)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  return sigaddset (&set, signo) == 0 ? foreign_sigprocmask (how, &set, before) : -1;
+}
+
+static int
+foreign_sighold (int signo)
+{
+  return change_one (SIG_BLOCK, signo, NULL);
+}
+
+static int
+foreign_sigrelse (int signo)
+{
+  return change_one (SIG_UNBLOCK, signo, NULL);
+}
+
+static int
+foreign_sigignore (int signo)
+{
+  return set_handler (signo, SIG_IGN, 0) != SIG_ERR ? 0 : -1;
+}
+
+static void (*foreign_sigset (int signo, void (*handler) (int))) (int)
+{
+  bool holds = handler == SIG_HOLD;
+  struct sigaction now;
+  sigset_t before;
+
+  if (sigaction (signo, NULL, &now) != 0 || (!holds && set_handler (signo, handler, 0) == SIG_ERR)
+      || change_one (holds ? SIG_BLOCK : SIG_UNBLOCK, signo, &before) != 0)
+    return SIG_ERR;
+  return sigismember (&before, signo) == 1 ? SIG_HOLD : now.sa_handler;
+}
+
+static int
+foreign_sigpause (int signo)
+{
+  sigset_t set;
+
+  if (pthread_sigmask (SIG_BLOCK, NULL, &set) != 0 || sigdelset (&set, signo) != 0)
+    return -1;
+  return foreign_sigsuspend (&set);
+}
+
 /* Begins to ignore, or ends it. *interactive: what the shell takes as any program does. */
 static void
 count_shell (struct pto_guard *guard, bool begins, sigset_t *interactive)
@@ -714,6 +861,20 @@ static const struct
   REPLACE ("pthread_sigmask", foreign_pthread_sigmask),
   REPLACE ("sigprocmask", foreign_sigprocmask),
   REPLACE ("sigsuspend", foreign_sigsuspend),
+  REPLACE ("ppoll", foreign_ppoll),
+  REPLACE ("__ppoll_chk", foreign_ppoll_checked),
+  REPLACE ("pselect", foreign_pselect),
+  REPLACE ("epoll_pwait", foreign_epoll_pwait),
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+  REPLACE ("epoll_pwait2", foreign_epoll_pwait2),
+#endif
+  REPLACE ("longjmp", foreign_longjmp),
+  REPLACE ("_longjmp", foreign_longjmp),
+  REPLACE ("siglongjmp", foreign_longjmp),
+#ifdef __GLIBC__
+  REPLACE ("__longjmp_chk", foreign_longjmp_checked),
+#endif
+  REPLACE ("setcontext", foreign_setcontext),
   REPLACE ("sigaltstack", foreign_sigaltstack),
   REPLACE ("sigaction", foreign_sigaction),
   REPLACE ("signal", foreign_signal),
@@ -721,6 +882,11 @@ static const struct
   REPLACE ("ssignal", foreign_signal),
   REPLACE ("sysv_signal", foreign_sysv_signal),
   REPLACE ("__sysv_signal", foreign_sysv_signal),
+  REPLACE ("sighold", foreign_sighold),
+  REPLACE ("sigrelse", foreign_sigrelse),
+  REPLACE ("sigignore", foreign_sigignore),
+  REPLACE ("sigset", foreign_sigset),
+  REPLACE ("__xpg_sigpause", foreign_sigpause),
 #undef REPLACE
 };
 

@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <fenv.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,8 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 #ifdef __cplusplus
 #include "tensor.h"
@@ -68,8 +72,18 @@ enum evil
   EVIL_SYS_QUEUE_BLOCKED,
   EVIL_SIGQUEUE_BLOCKED,
   EVIL_RAISE_SUSPENDED,
+  EVIL_RAISE_POLLED,
+  EVIL_RAISE_SELECTED,
+  EVIL_RAISE_EPOLLED,
+  EVIL_RAISE_JUMPED,
+  EVIL_RAISE_CONTEXT,
+  EVIL_RAISE_RELEASED,
+  EVIL_RAISE_SIGSET,
+  EVIL_RAISE_PAUSED,
   /* These return. */
   EVIL_RAISE_HANDLED,
+  EVIL_RAISE_POLLED_HANDLED,
+  EVIL_RAISE_JUMPED_HANDLED,
   EVIL_RAISE_PENDING,
   EVIL_RAISE_LEFT,
   EVIL_RAISE_IGNORED,
@@ -77,6 +91,7 @@ enum evil
   EVIL_BEGIN_PROGRAM,
   EVIL_BLOCK,
   EVIL_IGNORE_SIGINT,
+  EVIL_SIGSET_SIGINT,
   EVIL_DIRECTION,
   EVIL_ALIGNMENT,
   EVIL_ROUNDING,
@@ -104,6 +119,8 @@ enum evil
 };
 
 #ifdef __cplusplus
+/* Functions of System V are among what it does. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static volatile int evil_zero;
 static volatile int evil_for_ever = 1;
 static const char evil_constant[] = "written once";
@@ -239,6 +256,47 @@ evil_block (int signo)
   sigemptyset (&set);
   sigaddset (&set, signo);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
+}
+
+static void
+evil_unblock (int signo)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  sigaddset (&set, signo);
+  pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+}
+
+/* Sends it while it is blocked, and jumps to where it was not. */
+static __attribute__ ((noinline)) void
+evil_jump_open (int signo)
+{
+  sigjmp_buf open;
+
+  evil_unblock (signo);
+  if (sigsetjmp (open, 1) == 0)
+    {
+      evil_block (signo);
+      raise (signo);
+      siglongjmp (open, 1);
+    }
+}
+
+static __attribute__ ((noinline)) void
+evil_context_open (int signo)
+{
+  volatile int n = 0;
+  ucontext_t open;
+
+  evil_unblock (signo);
+  getcontext (&open);
+  if (n++ == 0)
+    {
+      evil_block (signo);
+      raise (signo);
+      setcontext (&open);
+    }
 }
 
 /* A program that sends itself SIGTERM, in each way to begin one: it hears that. */
@@ -458,6 +516,72 @@ evil_do (int what, int64_t *args)
       sigemptyset (&all);
       sigsuspend (&all);
       break;
+    case EVIL_RAISE_POLLED:
+      evil_block (SIGTERM);
+      raise (SIGTERM);
+      sigemptyset (&all);
+      ppoll (NULL, 0, NULL, &all);
+      break;
+    case EVIL_RAISE_SELECTED:
+      evil_block (SIGUSR1);
+      raise (SIGUSR1);
+      sigemptyset (&all);
+      pselect (0, NULL, NULL, NULL, NULL, &all);
+      break;
+    case EVIL_RAISE_EPOLLED:
+      {
+        int fd = epoll_create1 (EPOLL_CLOEXEC);
+        struct epoll_event event;
+
+        evil_block (SIGUSR2);
+        raise (SIGUSR2);
+        sigemptyset (&all);
+        /* Without waiting: what is there comes. */
+        epoll_pwait (fd, &event, 1, 0, &all);
+        close (fd);
+        break;
+      }
+    case EVIL_RAISE_JUMPED:
+      evil_jump_open (SIGTERM);
+      break;
+    case EVIL_RAISE_CONTEXT:
+      evil_context_open (SIGTERM);
+      break;
+    case EVIL_RAISE_RELEASED:
+      sighold (SIGTERM);
+      raise (SIGTERM);
+      sigrelse (SIGTERM);
+      break;
+    case EVIL_RAISE_SIGSET:
+      sigset (SIGTERM, SIG_HOLD);
+      raise (SIGTERM);
+      sigset (SIGTERM, SIG_DFL);
+      break;
+    case EVIL_RAISE_PAUSED:
+      sighold (SIGHUP);
+      raise (SIGHUP);
+      sigpause (SIGHUP);
+      break;
+    case EVIL_RAISE_POLLED_HANDLED:
+      evil_handled = 0;
+      signal (SIGUSR1, evil_handler);
+      evil_block (SIGUSR1);
+      raise (SIGUSR1);
+      if (evil_handled != 0)
+        abort ();
+      sigemptyset (&all);
+      if (ppoll (NULL, 0, NULL, &all) != -1 || evil_handled != SIGUSR1)
+        abort ();
+      signal (SIGUSR1, SIG_DFL);
+      break;
+    case EVIL_RAISE_JUMPED_HANDLED:
+      evil_handled = 0;
+      signal (SIGUSR1, evil_handler);
+      evil_jump_open (SIGUSR1);
+      if (evil_handled != SIGUSR1)
+        abort ();
+      signal (SIGUSR1, SIG_DFL);
+      break;
     case EVIL_RAISE_LEFT:
       signal (SIGUSR1, evil_handler);
       evil_block (SIGUSR1);
@@ -517,6 +641,12 @@ evil_do (int what, int64_t *args)
       break;
     case EVIL_IGNORE_SIGINT:
       signal (SIGINT, SIG_IGN);
+      break;
+    case EVIL_SIGSET_SIGINT:
+      sigset (SIGINT, SIG_HOLD);
+      if (sigset (SIGINT, evil_handler) != SIG_HOLD || sigset (SIGINT, SIG_IGN) != evil_handler)
+        abort ();
+      sigignore (SIGINT);
       break;
     case EVIL_DIRECTION:
 #if defined(__x86_64__)
