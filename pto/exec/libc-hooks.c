@@ -74,6 +74,21 @@ foreign_pthread_exit (void *result)
   pthread_exit (result);
 }
 
+/* libc blocks all signals before it reads what it keeps of the thread: a fault there, where there
+ * is no such thread, would end the program. Here it ends the call. */
+static void
+touch_thread (pthread_t thread)
+{
+#ifdef __GLIBC__
+  const volatile char *kept = (const volatile char *) thread; /* some 2 KiB */
+
+  (void) kept[0];
+  (void) kept[1023];
+#else
+  (void) thread;
+#endif
+}
+
 /* A cancel of oneself waits for the next call that can be cancelled, which would be somebody
  * else's. */
 static int
@@ -81,9 +96,11 @@ foreign_pthread_cancel (pthread_t thread)
 {
   if (pthread_equal (thread, pthread_self ()))
     pto_guard_leave (_ ("pthread_cancel() for its own thread"));
+  touch_thread (thread);
   return pthread_cancel (thread);
 }
 
+static pid_t foreign_fork (void);
 static int foreign_tgkill (pid_t process, pid_t thread, int signo);
 static int foreign_tgsigqueueinfo (pid_t process, pid_t thread, int signo, void *info);
 
@@ -101,6 +118,10 @@ foreign_syscall (long number, ...)
     pto_guard_leave (_ ("exit(2) for its thread"));
   if (number == SYS_exit_group)
     leave_with_status ("exit_group", (int) a[0]);
+#ifdef SYS_fork
+  if (number == SYS_fork || number == SYS_vfork)
+    return foreign_fork ();
+#endif
   if (number == SYS_tgkill)
     return foreign_tgkill ((pid_t) a[0], (pid_t) a[1], (int) a[2]);
   if (number == SYS_tkill)
@@ -359,8 +380,10 @@ foreign_pthread_kill (pthread_t thread, int signo)
   sigset_t before;
   bool is_open
       = pthread_equal (thread, pthread_self ()) && open_signal ("pthread_kill", signo, &before);
-  int result = pthread_kill (thread, signo);
+  int result;
 
+  touch_thread (thread);
+  result = pthread_kill (thread, signo);
   close_signal (is_open, &before);
   return result;
 }
@@ -371,8 +394,10 @@ foreign_pthread_sigqueue (pthread_t thread, int signo, const union sigval value)
   sigset_t before;
   bool is_open
       = pthread_equal (thread, pthread_self ()) && open_signal ("pthread_sigqueue", signo, &before);
-  int result = pthread_sigqueue (thread, signo, value);
+  int result;
 
+  touch_thread (thread);
+  result = pthread_sigqueue (thread, signo, value);
   close_signal (is_open, &before);
   return result;
 }
@@ -848,6 +873,7 @@ static const struct
   REPLACE ("pthread_cancel", foreign_pthread_cancel),
   REPLACE ("syscall", foreign_syscall),
   REPLACE ("fork", foreign_fork),
+  REPLACE ("_Fork", foreign_fork),
   /* A copy made by vfork() would run on this stack, with all signals blocked. */
   REPLACE ("vfork", foreign_fork),
   REPLACE ("system", foreign_system),
@@ -985,7 +1011,9 @@ address_of (const struct object *object, uintptr_t pointer)
 
 /* The signal mask of the thread that forks, under the mutex. Signals are blocked from here to the
  * end of the fork: an interrupt would drop frames that are to unlock this lock and those of the
- * handlers after this one, where a library forks without the pause of foreign_fork(). */
+ * handlers after this one, where a library forks without the pause of foreign_fork(). Before and
+ * after that an interrupt finds the thread inside fork() and is put off (inside-libc.c). If it is
+ * asked for once more there, a handler of somebody else hangs: ours wait for nothing. */
 static sigset_t fork_mask;
 /* A library forks that foreign code calls, which has set no mask itself; under the mutex. */
 static bool fork_is_foreign;

@@ -63,6 +63,7 @@ enum evil
   EVIL_THROW_LOST,
   EVIL_RAISE_FATAL,
   EVIL_PTHREAD_KILL,
+  EVIL_PTHREAD_KILL_NOBODY,
   EVIL_TGKILL,
   EVIL_SYS_TKILL,
   EVIL_RAISE_BLOCKED,
@@ -464,6 +465,9 @@ evil_do (int what, int64_t *args)
     case EVIL_PTHREAD_KILL:
       pthread_kill (pthread_self (), SIGUSR1);
       break;
+    case EVIL_PTHREAD_KILL_NOBODY:
+      pthread_kill ((pthread_t) (uintptr_t) (16 + evil_zero), SIGUSR1);
+      break;
     case EVIL_TGKILL:
       tgkill (getpid (), gettid (), SIGALRM);
       break;
@@ -696,7 +700,8 @@ evil_do (int what, int64_t *args)
         /* The copy calls the engine, which is not in it. */
         for (int call = 0; call < EVIL_ENGINE_CALLS; call++)
           {
-            pid_t pid = fork ();
+            /* The other ways to fork are tried as well. */
+            pid_t pid = call % 3 == 1 ? vfork () : call % 3 == 2 ? _Fork () : fork ();
             int status = -1;
 
             if (pid == 0)

@@ -67,6 +67,7 @@ static const struct
   { EVIL_THROW_LOST, PTO_ERROR_KERNEL_FAULT, "threw EvilLost" },
   { EVIL_RAISE_FATAL, PTO_ERROR_KERNEL_FAULT, "called raise(SIGTERM)" },
   { EVIL_PTHREAD_KILL, PTO_ERROR_KERNEL_FAULT, "called pthread_kill(SIGUSR1)" },
+  { EVIL_PTHREAD_KILL_NOBODY, PTO_ERROR_KERNEL_FAULT, "crashed: Segmentation fault (signal 11)" },
   { EVIL_TGKILL, PTO_ERROR_KERNEL_FAULT, "called tgkill(SIGALRM)" },
   { EVIL_SYS_TKILL, PTO_ERROR_KERNEL_FAULT, "called tgkill(SIGHUP)" },
   { EVIL_RAISE_BLOCKED, PTO_ERROR_KERNEL_FAULT, "called raise(SIGTERM)" },
