@@ -26,6 +26,7 @@ typedef struct
   guint64 failed;
   PtoOrchestrator *orchestrator; /* of the function under way */
   guint n_refused;
+  gboolean awaits_refusal; /* no task ends before there was one */
   GMainLoop *loop;
 } Fixture;
 
@@ -97,7 +98,7 @@ note (PtoWorker *worker, guint64 done, guint64 submitted, guint64 failed, gpoint
   fixture->submitted = submitted;
   fixture->failed = failed;
   try_what_can_not_be (fixture);
-  if (done == 0 && submitted == N_TASKS)
+  if (done == 0 && submitted == N_TASKS && (!fixture->awaits_refusal || fixture->n_refused > 0))
     object_test_floats (fixture->buffer)[0] = 1;
 }
 
@@ -303,7 +304,8 @@ test_async (Fixture *fixture, gconstpointer data)
 }
 
 /* The ring has no room for the last task before the first one ends, and that ends when a handler
- * has been called: by the main loop, which the submit lets run. */
+ * has been called: by the main loop, which the submit lets run. The calls before it may let the
+ * loop run as well, while the chip's thread is slow to answer: what is told there is not enough. */
 static gboolean
 submit_one_more (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                  gpointer data, GError **error)
@@ -346,6 +348,7 @@ test_async_waiting (Fixture *fixture, gconstpointer data)
   make_worker (fixture, g_object_new (PTO_TYPE_WORKER, NULL));
   pto_worker_set_parameter (fixture->worker, "task-window", "4", &error);
   g_assert_no_error (error);
+  fixture->awaits_refusal = TRUE;
   fixture->loop = g_main_loop_new (NULL, FALSE);
   pto_worker_run_async (fixture->worker, submit_one_more, fixture, NULL, NULL, NULL, NULL,
                         when_done_waiting, fixture);
