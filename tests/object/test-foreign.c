@@ -412,13 +412,15 @@ end_shells (const char *fifo)
 static void
 test_shells (gconstpointer backend)
 {
-  g_autofree char *directory = g_dir_make_tmp ("pto-foreign-XXXXXX", NULL);
-  g_autofree char *fifo = g_build_filename (directory, "fifo", NULL);
+  g_autofree char *directory = NULL;
+  g_autofree char *fifo = NULL;
   Fixture fixture;
   Caller caller;
 
   if (skipped ())
     return;
+  directory = g_dir_make_tmp ("pto-foreign-XXXXXX", NULL);
+  fifo = g_build_filename (directory, "fifo", NULL);
   g_assert_cmpint (mkfifo (fifo, 0600), ==, 0);
   g_setenv ("EVIL_FIFO", fifo, TRUE);
   set_up (&fixture, backend);
