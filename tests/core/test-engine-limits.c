@@ -5,6 +5,9 @@
  */
 #include "engine-test.h"
 
+#include "../../pto/core/manual-build.h"
+#include "../../pto/core/manual-tasks.h"
+
 #include <string.h>
 
 #define KIB 1024u
@@ -868,6 +871,62 @@ test_ended_scope_is_no_deadlock (gconstpointer backend)
   machine_free (machine);
 }
 
+/* --- tasks that were added --- */
+
+#define ADDED 900u
+
+/* Says that the run is wanted no more once some of the tasks that were added are let go. */
+static bool
+is_cancelled (void *data)
+{
+  const struct machine *machine = data;
+  uint32_t held = machine->engine->build.n_held;
+
+  return held > 0 && held < ADDED;
+}
+
+static pto_task_id
+submit_after (struct machine *machine, const pto_task_id *before)
+{
+  return pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTHING,
+                                                                   .producers = before,
+                                                                   .n_producers = before != NULL });
+}
+
+/* A submit that looks for room lets many tasks go, and hears a cancel among them. */
+static void
+test_cancelled_among_held (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+  struct machine *machine;
+  pto_task_id last = 0;
+
+  config.build_first = true;
+  machine = machine_new (&config);
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  for (uint32_t i = 0; i < ADDED; i++)
+    {
+      pto_added_begin (machine->engine);
+      last = submit_after (machine, i > 0 ? &last : NULL);
+      pto_added_end (machine->engine);
+    }
+  machine->engine->cancelled = is_cancelled;
+  machine->engine->cancelled_data = machine;
+  for (uint32_t i = 0; i < config.window && !pto_engine_has_failed (machine->engine); i++)
+    {
+      g_assert_cmpuint (machine->engine->build.n_held, ==, ADDED);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      submit_after (machine, &last);
+      pto_engine_scope_end (machine->engine);
+    }
+  g_assert_cmpuint (machine->engine->build.n_held, >, 0);
+  g_assert_cmpuint (machine->engine->build.n_held, <, ADDED);
+  pto_engine_scope_end (machine->engine);
+  machine_expect_error (machine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  machine_free (machine);
+}
+
 static void
 add_tests (void)
 {
@@ -878,6 +937,7 @@ add_tests (void)
   machine_add ("engine-limits", "argument-storage-stalls", test_argument_storage_stalls);
   machine_add ("engine-limits", "heap-of-one-output", test_heap_of_one_output);
   machine_add ("engine-limits", "large-scope-after-small-ones", test_large_scope_after_small_ones);
+  machine_add ("engine-limits", "cancelled-among-held", test_cancelled_among_held);
   machine_add ("engine-limits", "ended-scope-is-no-deadlock", test_ended_scope_is_no_deadlock);
   g_test_add_func ("/pto/engine-limits/task-ring-deadlock", test_task_ring_deadlock);
   g_test_add_func ("/pto/engine-limits/outermost-scope-deadlock", test_outermost_scope_deadlock);

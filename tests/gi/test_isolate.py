@@ -284,6 +284,29 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
             self.worker.run(self.graph, x, y)
             self.assertTrue((y == 4).all())
 
+    def test_signal_handlers(self):
+        """What a kernel sets for a signal lasts until its run ends, in the chip's process, too."""
+        sets = self.kernel("sets", "  signal (SIGUSR1, SIG_IGN);\n  signal (SIGTERM, SIG_IGN);\n  to[0] = from[0];\n}\n")
+        looks = self.kernel("looks", "  struct sigaction usr1, term;\n  sigaction (SIGUSR1, 0, &usr1);\n  sigaction (SIGTERM, 0, &term);\n"
+                                     "  to[0] = from[0] + (usr1.sa_handler == SIG_IGN) + (term.sa_handler == SIG_IGN);\n}\n")
+
+        def graph(kernel):
+            return lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing())
+
+        def both(orch, a, b):
+            middle = orch.tensor(1)
+            orch.submit(sets, a.read(), middle.write())
+            orch.submit(looks, middle.read(), b.write_existing())
+
+        x, y = Pto.Buffer.array(1), Pto.Buffer.array(1)
+        x[0] = 3
+        for backend in "par", "det", "threads":
+            with self.subTest(backend=backend), Pto.Worker(platform="a2a3sim", isolate=True) as worker:
+                worker.set_parameter("backend", backend)
+                for run, expected in (both, 5), (graph(looks), 3), (graph(sets), 3), (graph(looks), 3):
+                    worker.run(run, x, y)
+                    self.assertEqual(y[0], expected)
+
     def test_no_descriptor_left(self):
         """A kernel that takes a while is watched as before: its thread is not taken for one that has ended. What can not be known
         then of memory fails the run, which would lose what is written there."""
