@@ -74,6 +74,7 @@ class Empty(unittest.TestCase):
     def test_values(self):
         task, edge, core = Pto.TraceTask(), Pto.TraceEdge(), Pto.TraceCore()
         self.assertEqual((task.get_bytes_sent(), task.get_bytes_received(), task.get_bytes_saved()), (0, 0, 0))
+        self.assertEqual(list(task.list_members()), [])
         self.assertEqual((edge.get_producer(), edge.get_consumer()), (-1, 0))
         self.assertEqual(core.get_bytes_sent(), 0)
         with self.assertRaises(AttributeError):

@@ -1089,8 +1089,9 @@ pto_trace_task_list_members (PtoTraceTask *self)
   PtoTraceList *list;
 
   g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
-  g_return_val_if_fail (self->trace != NULL, NULL);
 
+  if (self->trace == NULL)
+    return G_LIST_MODEL (g_list_store_new (PTO_TYPE_TRACE_TASK));
   list = list_new (self->trace, LIST_MEMBERS,
                    self->entry->core == PTO_TRACE_NOWHERE ? 0 : 1 + self->entry->n_members);
   list->part = self->part;
