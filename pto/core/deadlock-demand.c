@@ -17,8 +17,8 @@ pto_engine_note_peaks (struct pto_engine *engine)
         demand->peak_heap = demand->heap + demand->late_heap;
       if (demand->storage + demand->late_storage > demand->peak_storage)
         demand->peak_storage = demand->storage + demand->late_storage;
-      if (demand->edges > demand->peak_edges)
-        demand->peak_edges = demand->edges;
+      if (demand->edges + demand->late_edges > demand->peak_edges)
+        demand->peak_edges = demand->edges + demand->late_edges;
       if (demand->nodes > demand->peak_nodes)
         demand->peak_nodes = demand->nodes;
     }
@@ -33,6 +33,11 @@ pto_engine_count_late (struct pto_engine *engine)
       const struct pto_ring *ring = &engine->rings[r];
       struct pto_demand *demand = &engine->demand[r];
 
+      if ((int32_t) (ring->floor - engine->tails[r]) > 0)
+        demand->late_edges
+            = (ring->floor != ring->head ? pto_ring_slot (ring, ring->floor)->first_edge
+                                         : ring->edge_head)
+              - ring->edge_tail;
       for (uint32_t local = engine->tails[r]; (int32_t) (ring->floor - local) > 0; local++)
         {
           const struct pto_slot *slot = pto_ring_slot (ring, local);
@@ -62,6 +67,7 @@ pto_engine_count_publish (struct pto_engine *engine)
       engine->demand[r].late_held = 0;
       engine->demand[r].late_heap = 0;
       engine->demand[r].late_storage = 0;
+      engine->demand[r].late_edges = 0;
     }
 }
 
@@ -76,14 +82,15 @@ pto_engine_count_scope_end (struct pto_engine *engine, uint32_t ring)
       demand->late_held += demand->held;
       demand->late_heap += demand->heap;
       demand->late_storage += demand->storage;
+      demand->late_edges += demand->edges;
     }
   else
     {
-      demand->edges = 0;
       demand->nodes = 0;
       demand->let_go = demand->counted;
     }
   demand->held = 0;
   demand->heap = 0;
   demand->storage = 0;
+  demand->edges = 0;
 }

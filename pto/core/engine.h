@@ -161,6 +161,7 @@ struct pto_demand
   uint32_t late_held;
   uint64_t late_heap;
   uint64_t late_storage;
+  uint64_t late_edges;
   uint64_t edges;
   uint64_t peak_edges;
   uint64_t nodes; /* of the map */

@@ -886,11 +886,11 @@ is_cancelled (void *data)
 }
 
 static pto_task_id
-submit_after (struct machine *machine, const pto_task_id *before)
+submit_after (struct machine *machine, const pto_task_id *before, uint32_t n)
 {
-  return pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTHING,
-                                                                   .producers = before,
-                                                                   .n_producers = before != NULL });
+  return pto_engine_submit (
+      machine->engine,
+      &(struct pto_submit){ .kernel = KERNEL_NOTHING, .producers = before, .n_producers = n });
 }
 
 /* A submit that looks for room lets many tasks go, and hears a cancel among them. */
@@ -908,7 +908,7 @@ test_cancelled_among_held (gconstpointer backend)
   for (uint32_t i = 0; i < ADDED; i++)
     {
       pto_added_begin (machine->engine);
-      last = submit_after (machine, i > 0 ? &last : NULL);
+      last = submit_after (machine, &last, i > 0);
       pto_added_end (machine->engine);
     }
   machine->engine->cancelled = is_cancelled;
@@ -917,7 +917,7 @@ test_cancelled_among_held (gconstpointer backend)
     {
       g_assert_cmpuint (machine->engine->build.n_held, ==, ADDED);
       pto_engine_scope_begin (machine->engine, NULL, 0);
-      submit_after (machine, &last);
+      submit_after (machine, &last, 1);
       pto_engine_scope_end (machine->engine);
     }
   g_assert_cmpuint (machine->engine->build.n_held, >, 0);
@@ -925,6 +925,46 @@ test_cancelled_among_held (gconstpointer backend)
   pto_engine_scope_end (machine->engine);
   machine_expect_error (machine, PTO_STATUS_CANCELLED, "the run was cancelled");
   machine_free (machine);
+}
+
+/* Tasks of scopes that have ended keep their edges while they come after one that is not published:
+ * the first advice is enough. */
+static void
+test_edges_after_unpublished (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+
+  config.edge_pool = 16;
+  for (uint32_t again = 0; again < 2; again++)
+    {
+      struct machine *machine = machine_new (&config);
+      pto_task_id before[2];
+      const char *message;
+
+      machine_begin (machine);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      pto_added_begin (machine->engine);
+      before[0] = before[1] = submit_after (machine, NULL, 0);
+      pto_added_end (machine->engine);
+      for (uint32_t i = 0; i < 23; i++)
+        {
+          pto_engine_scope_begin (machine->engine, NULL, 0);
+          before[1] = submit_after (machine, before, i > 0 ? 2 : 1);
+          pto_engine_scope_end (machine->engine);
+        }
+      pto_build_publish (machine->engine, before[0]);
+      pto_engine_scope_end (machine->engine);
+      if (again)
+        machine_end_ok (machine);
+      else
+        {
+          g_assert_cmpint (machine_end (machine, &message), ==, PTO_STATUS_DEP_POOL);
+          /* 45 are needed. */
+          g_assert_cmpuint (machine_advice (message, "dep-pool"), ==, 64);
+          config.edge_pool = 64;
+        }
+      machine_free (machine);
+    }
 }
 
 static void
@@ -938,6 +978,7 @@ add_tests (void)
   machine_add ("engine-limits", "heap-of-one-output", test_heap_of_one_output);
   machine_add ("engine-limits", "large-scope-after-small-ones", test_large_scope_after_small_ones);
   machine_add ("engine-limits", "cancelled-among-held", test_cancelled_among_held);
+  machine_add ("engine-limits", "edges-after-unpublished", test_edges_after_unpublished);
   machine_add ("engine-limits", "ended-scope-is-no-deadlock", test_ended_scope_is_no_deadlock);
   g_test_add_func ("/pto/engine-limits/task-ring-deadlock", test_task_ring_deadlock);
   g_test_add_func ("/pto/engine-limits/outermost-scope-deadlock", test_outermost_scope_deadlock);
