@@ -167,6 +167,7 @@ set_up_with (Fixture *fixture, const char *backend, const char *timeout, const c
   g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (orchestration, NULL, &error);
   g_autoptr (PtoCallable) kernel = NULL;
 
+  alarm (3 * DEADLINE_S);
   g_assert_no_error (error);
   kernel = pto_kernel_new (PTO_CORE_AIV, kernel_path, NULL, &error);
   g_assert_no_error (error);
