@@ -111,7 +111,7 @@ def pattern(expected, rough):
 class Page:
     def __init__(self, test, page, directory):
         self.test, self.page, self.directory, self.python, self.scripts = test, page, directory, None, []
-        self.environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1",
+        self.environment = {**os.environ,
                             "PATH": os.pathsep.join([os.path.dirname(PTO), os.path.join(directory, "bin"), os.environ["PATH"]]),
                             "HOME": directory, "XDG_RUNTIME_DIR": directory, "NO_COLOR": "1", "XDG_CACHE_HOME": os.path.join(os.environ["XDG_CACHE_HOME"], "snippets")}
         costs = os.path.join(self.environment["XDG_CACHE_HOME"], "libpto", "costs.json")
@@ -267,7 +267,7 @@ class Snippets(unittest.TestCase):
             self.skipTest("no Python with gi")
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([PYTHON, os.path.join(ROOT, "doc", "make-tutorial.py"), os.path.join(ROOT, "doc", "tutorial.py"), directory],
-                                  env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=200, check=False)
+                                  capture_output=True, text=True, timeout=200, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             page, pictures = self.read(directory, "tutorial.md"), {}
             for name in sorted(os.listdir(directory)):
