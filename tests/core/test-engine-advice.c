@@ -776,15 +776,18 @@ test_storage (void)
 static void
 add_tests (void)
 {
-  g_test_add_func ("/pto/engine-advice/pool", test_pool);
-  g_test_add_func ("/pto/engine-advice/heap", test_heap);
-  g_test_add_func ("/pto/engine-advice/storage", test_storage);
-  g_test_add_func ("/pto/engine-advice/window", test_window);
-  g_test_add_func ("/pto/engine-advice/map", test_map);
-  g_test_add_func ("/pto/engine-advice/random", test_random);
-  g_test_add_func ("/pto/engine-advice/rename", test_rename);
-  g_test_add_func ("/pto/engine-advice/retired", test_retired);
-  g_test_add_func ("/pto/engine-advice/time", test_time);
+  if (!SHOWS_NOTHING (PTO_BACKEND_DET))
+    {
+      g_test_add_func ("/pto/engine-advice/pool", test_pool);
+      g_test_add_func ("/pto/engine-advice/heap", test_heap);
+      g_test_add_func ("/pto/engine-advice/storage", test_storage);
+      g_test_add_func ("/pto/engine-advice/window", test_window);
+      g_test_add_func ("/pto/engine-advice/map", test_map);
+      g_test_add_func ("/pto/engine-advice/random", test_random);
+      g_test_add_func ("/pto/engine-advice/rename", test_rename);
+      g_test_add_func ("/pto/engine-advice/retired", test_retired);
+      g_test_add_func ("/pto/engine-advice/time", test_time);
+    }
   machine_add ("engine-advice", "follow", test_follow);
 }
 
