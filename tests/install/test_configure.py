@@ -18,11 +18,20 @@ import tap  # noqa: E402
 source = os.path.abspath(sys.argv.pop(1))
 # What makes no difference to a part is not configured.
 FEW = ("-Dtests=disabled", "-Dgir=disabled", "-Ddocs=disabled")
+# What a macro leaves unused, the compiler says without optimization as well.
+COMPILED = (*FEW, "-Dwerror=true", "-Doptimization=0")
 NO_TESTS = ("-Dtests=disabled",)
 NO_DOCS = ("-Ddocs=disabled", "-Dvapi=disabled")
 VARIABLES = "DESTDIR", "CC", "CXX", "PKG_CONFIG_PATH", "PYTHONPATH"
 FAILS = "#!/bin/sh\nexit 1\n"
 NOT_LINKED = "Name: stand-in\nDescription: a library without its files\nVersion: 99\nLibs: -lpto-there-is-none\n"
+# openmpi-bin without libopenmpi-dev.
+HALF_MPICC = ("#!/bin/sh\ncase $1 in\n--showme:compile) echo -I/nowhere/include ;;\n--showme:link) ;;\n"
+              "--showme:version) echo 'mpicc: Open MPI 4.1.4 (Language: C)' ;;\n*) exec cc \"$@\" ;;\nesac\n")
+HALF_LIBRARIES = {"programs": "mpi|ompi", "libraries": "mpi|ompi", "stand_ins": {
+    "bin/mpicc": HALF_MPICC, "pkgconfig/ncursesw.pc": NOT_LINKED, "pkgconfig/gnutls.pc": NOT_LINKED, "pkgconfig/ucx.pc": NOT_LINKED,
+    "bin/gjs": FAILS, "bin/valac": FAILS}}
+HALF_GENERATORS = {"bin/vapigen": FAILS, "bin/gi-docgen": FAILS}
 
 
 def link(directory, paths):
@@ -38,6 +47,7 @@ class Configure(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.system = tempfile.mkdtemp(prefix="pto-configure-")
+        cls.halves = {}
         cls.addClassCleanup(shutil.rmtree, cls.system)
         path = subprocess.run(["pkg-config", "--variable=pc_path", "pkg-config"], stdout=subprocess.PIPE, text=True, check=True).stdout
         link(os.path.join(cls.system, "bin"), ["/usr/local/bin", "/usr/bin", "/bin"])
@@ -79,7 +89,9 @@ class Configure(unittest.TestCase):
 
     def left_out(self, text, *options, **hidden):
         """Configures, and finds the text among what the summary says is left out."""
-        status, said = self.configure(*options, **hidden)
+        self.finds_left_out(text, *self.configure(*options, **hidden))
+
+    def finds_left_out(self, text, status, said):
         self.assertEqual(status, 0, said[-3000:])
         summary = re.search(r"left out +: (.*?)\n\n", said, re.S)
         lines = [line.strip() for line in summary.group(1).split("\n")] if summary else []
@@ -107,11 +119,11 @@ class Configure(unittest.TestCase):
         self.left_out("collectives of remote workers by MPI", *FEW, programs=hidden, libraries=hidden)
 
     def test_ncurses(self):
-        self.left_out("pto top on a screen", "-Dwerror=true", *FEW, programs="ncurses.*-config", libraries="ncurses")
+        self.left_out("pto top on a screen", *COMPILED, programs="ncurses.*-config", libraries="ncurses")
         self.compile_all("HAVE_NCURSES")
 
     def test_tls(self):
-        self.left_out("remote workers at tls://", "-Dwerror=true", *FEW, libraries="gnutls")
+        self.left_out("remote workers at tls://", *COMPILED, libraries="gnutls")
         self.compile_all("HAVE_GNUTLS")
 
     def test_ucx(self):
@@ -149,43 +161,46 @@ class Configure(unittest.TestCase):
             self.skipTest("no gi-docgen, which makes the manual")
         self.left_out("pictures of the tutorial in the manual", *NO_TESTS, modules=["numpy"])
 
-    # With half of one.
+    # With half of one. Halves of which none needs another are there together.
+
+    def half(self, text, *options, **change):
+        """As left_out(), with one configuration for all tests that ask for the same."""
+        key = str((options, sorted(change.items())))
+        if key not in self.halves:
+            self.halves[key] = self.configure(*options, **change)
+        self.finds_left_out(text, *self.halves[key])
 
     def test_half_mpi(self):
-        """openmpi-bin without libopenmpi-dev."""
-        mpicc = ("#!/bin/sh\ncase $1 in\n--showme:compile) echo -I/nowhere/include ;;\n--showme:link) ;;\n"
-                 "--showme:version) echo 'mpicc: Open MPI 4.1.4 (Language: C)' ;;\n*) exec cc \"$@\" ;;\nesac\n")
-        change = {"programs": "mpi|ompi", "libraries": "mpi|ompi", "stand_ins": {"bin/mpicc": mpicc}}
-        self.left_out("collectives of remote workers by MPI", *FEW, **change)
-        shutil.rmtree(self.directory)
+        self.half("collectives of remote workers by MPI", "-Ddocs=disabled", **HALF_LIBRARIES)
         # Asked for, it is an error that names the packages.
-        status, said = self.configure("-Dmpi=enabled", *FEW, **change)
+        shutil.rmtree(self.directory)
+        status, said = self.configure("-Dmpi=enabled", *FEW, **HALF_LIBRARIES)
         self.assertEqual(status, 1, said[-3000:])
         self.assertRegex(said, "ERROR: (Problem encountered: )?mpi: .* [(]install libopenmpi-dev")
 
     def test_half_ncurses(self):
-        self.left_out("pto top on a screen", *FEW, stand_ins={"pkgconfig/ncursesw.pc": NOT_LINKED})
+        self.half("pto top on a screen", "-Ddocs=disabled", **HALF_LIBRARIES)
 
     def test_half_tls(self):
-        self.left_out("remote workers at tls://", *FEW, stand_ins={"pkgconfig/gnutls.pc": NOT_LINKED})
+        self.half("remote workers at tls://", "-Ddocs=disabled", **HALF_LIBRARIES)
 
     def test_half_ucx(self):
-        self.left_out("large tensors of remote workers by UCX", *FEW, stand_ins={"pkgconfig/ucx.pc": NOT_LINKED})
-
-    def test_half_scanner(self):
-        self.left_out("introspection data", "-Dtests=disabled", "-Ddocs=disabled", stand_ins={"bin/g-ir-scanner": FAILS})
-
-    def test_half_vapigen(self):
-        self.left_out("Vala bindings", "-Dtests=disabled", "-Ddocs=disabled", stand_ins={"bin/vapigen": FAILS})
-
-    def test_half_docgen(self):
-        self.left_out("reference manual", "-Dtests=disabled", "-Dvapi=disabled", stand_ins={"bin/gi-docgen": FAILS})
+        self.half("large tensors of remote workers by UCX", "-Ddocs=disabled", **HALF_LIBRARIES)
 
     def test_half_gjs(self):
-        self.left_out("JavaScript tests", *NO_DOCS, stand_ins={"bin/gjs": FAILS})
+        self.half("JavaScript tests", "-Ddocs=disabled", **HALF_LIBRARIES)
 
     def test_half_valac(self):
-        self.left_out("Vala tests", "-Ddocs=disabled", stand_ins={"bin/valac": FAILS})
+        self.half("Vala tests", "-Ddocs=disabled", **HALF_LIBRARIES)
+
+    def test_half_scanner(self):
+        self.half("introspection data", *NO_TESTS, "-Ddocs=disabled", stand_ins={"bin/g-ir-scanner": FAILS})
+
+    def test_half_vapigen(self):
+        self.half("Vala bindings", *NO_TESTS, stand_ins=HALF_GENERATORS)
+
+    def test_half_docgen(self):
+        self.half("reference manual", *NO_TESTS, stand_ins=HALF_GENERATORS)
 
 
 tap.main()
