@@ -12,13 +12,6 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-/* The program's own, which is not linked here. */
-GQuark
-tool_error_quark (void)
-{
-  return g_quark_from_static_string ("tool-error-quark");
-}
-
 static char *directory;
 
 static char *

@@ -767,12 +767,9 @@ print_text (GArray *things)
 static gboolean
 tool_doctor (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_autoptr (GArray) things = NULL;
   g_autoptr (GString) missing = g_string_new (NULL);
 
-  if (!tool_parse_options (&tool_doctor_command, &rest, error))
-    return FALSE;
   if (option_json)
     tool_begin_document ();
   things = check_all ();

@@ -210,12 +210,9 @@ print_text (PtoWorker *worker)
 static gboolean
 tool_info (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_auto (GStrv) platforms = pto_platform_list_names ();
   g_autoptr (PtoWorker) worker = NULL;
 
-  if (!tool_parse_options (&tool_info_command, &rest, error))
-    return FALSE;
   /* A worker that is never started knows the defaults and the environment. */
   worker = pto_worker_new (2, platforms[0], error);
   if (worker == NULL)

@@ -28,8 +28,6 @@
 #include <string.h>
 #include <unistd.h>
 
-G_DEFINE_QUARK (tool_error, tool_error)
-
 void
 tool_print (const char *text, gboolean is_json)
 {
@@ -67,10 +65,8 @@ tool_parse_number (const char *option, const char *text, guint64 least, guint64 
 {
   if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"), option, text, least,
-               most);
-  return FALSE;
+  return tool_refuse (error, _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"), option,
+                      text, least, most);
 }
 
 void
@@ -113,13 +109,11 @@ tool_check_output (const char *what, const char *path, const char *suffix, GErro
   if (path == NULL)
     return TRUE;
   if (path[0] == '\0')
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("%s: the name of the file is empty"),
-                 what);
+    tool_refuse (error, _ ("%s: the name of the file is empty"), what);
   else if (!g_str_has_suffix (lower, suffix)
            && (!g_file_test (path, G_FILE_TEST_EXISTS)
                || g_file_test (path, G_FILE_TEST_IS_REGULAR)))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("%s %s: it writes %s files: the name must end so"), what, path,
+    tool_refuse (error, _ ("%s %s: it writes %s files: the name must end so"), what, path,
                  /* What writes the one writes the other, by its name. */
                  strcmp (suffix, ".json") == 0 ? _ (".json and .ptotrace") : suffix);
   else
@@ -146,10 +140,9 @@ tool_check_other (const char *what, const char *path, const char *other, GError 
     }
   if (!same)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("%s %s: it would be written over %s, which is in use here: name another file"),
-               what, path, other);
-  return FALSE;
+  return tool_refuse (
+      error, _ ("%s %s: it would be written over %s, which is in use here: name another file"),
+      what, path, other);
 }
 
 static void
@@ -234,48 +227,6 @@ tool_print_json (gpointer json_builder)
   g_print ("%s\n", text);
 }
 
-static gboolean
-dispatch (char ***words, GError **error)
-{
-  const ToolCommand *command;
-  ToolFirst first;
-  char **rest;
-
-  if (!tool_parse_first (words, &first, error))
-    return FALSE;
-  if (first.page != NULL)
-    return tool_print_page (first.page, error);
-  if (first.version)
-    {
-      g_print ("pto %s\n", PTO_VERSION_S);
-      return TRUE;
-    }
-  rest = *words + 1;
-  if (first.help)
-    {
-      command = rest[0] != NULL ? tool_find_command (rest[0], error) : NULL;
-      if (rest[0] != NULL && command == NULL)
-        return FALSE;
-      tool_print_help (command);
-      return TRUE;
-    }
-  if (rest[0] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("a command is missing (see pto help)"));
-      return FALSE;
-    }
-  command = tool_find_command (rest[0], error);
-  if (command == NULL)
-    return FALSE;
-  for (char **word = rest + 1; *word != NULL && strcmp (*word, "--") != 0; word++)
-    if (strcmp (*word, "--help") == 0 || strcmp (*word, "-h") == 0)
-      {
-        tool_print_help (command);
-        return TRUE;
-      }
-  return command->run (rest, error);
-}
-
 /* What the library and an orchestration have to say, one line each, as the program itself would. */
 static void
 log_line (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
@@ -341,8 +292,7 @@ finish_output (GError **error)
   int code = pto_stdout_finish ();
 
   if (code != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("standard output cannot be written: %s"),
-                 g_strerror (code));
+    tool_fail (error, _ ("standard output cannot be written: %s"), g_strerror (code));
   return code == 0;
 }
 
@@ -376,7 +326,7 @@ main (int argc, char **argv)
   if (argc > 0)
     called_as = argv[0];
   words = g_strdupv (argc > 0 ? argv : (char *[]){ (char *) "pto", NULL });
-  dispatch (&words, &error);
+  tool_dispatch (&words, &error);
   finish_output (&unwritten);
   look_at_stdout (error);
   if (tool_was_interrupted ())

@@ -24,6 +24,11 @@ typedef enum
 #define TOOL_CUT (128 + 13)
 
 GQuark tool_error_quark (void);
+/* Set an error, of what was typed and of what could not be done. Both return FALSE. */
+gboolean tool_refuse (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+gboolean tool_fail (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* Takes an error of the library: an argument that it refuses is what was typed, which is named. */
+gboolean tool_refuse_for (GError **error, const char *what, GError *failure);
 
 /* --- the sub-commands: one table, which help, the manual page and completions are made of --- */
 
@@ -46,14 +51,15 @@ typedef struct
   const char *name;
   const char *purpose;  /* a line of the list */
   const char *operands; /* NULL: none */
+  const char *missing;  /* what is asked where none is given; NULL: it needs none */
   const char *summary;
   const char *notes; /* below the options; NULL: none */
   const GOptionEntry *entries;
   const char *words_title; /* NULL: there are none */
   const char *words_name;
   void (*add_words) (GArray *words); /* of ToolWord */
-  /* Takes the words from its own name on, and gives FALSE after an error or a failed check. An
-   * error that is not of TOOL_ERROR counts as TOOL_ERROR_TROUBLE. */
+  /* Takes its own name and the operands, and gives FALSE after an error or a failed check. An error
+   * that is not of TOOL_ERROR counts as TOOL_ERROR_TROUBLE. */
   gboolean (*run) (char **words, GError **error);
 } ToolCommand;
 
@@ -87,25 +93,11 @@ typedef struct
 /* Up to one that means nothing. */
 extern const ToolStatus tool_statuses[];
 
-/* NULL: there is none of that name, and an error is set. */
-const ToolCommand *tool_find_command (const char *name, GError **error);
 /* Of ToolWord; empty where there are none. */
 GArray *tool_list_words (const ToolCommand *command);
-/* What stands before a command. */
-typedef struct
-{
-  gboolean version;
-  gboolean help;
-  const char *page;
-} ToolFirst;
-
-/* Takes it off @words, which begin with the program's name and go on with the command. */
-gboolean tool_parse_first (char ***words, ToolFirst *first, GError **error);
-/* Parses options, and refuses operands where there are to be none; whatever goes wrong is
- * TOOL_ERROR_USAGE. */
-gboolean tool_parse_options (const ToolCommand *command, char ***words, GError **error);
-/* On standard output; NULL: of all of them. */
-void tool_print_help (const ToolCommand *command);
+/* Does what was typed: @words begin with the program's name. Whatever is wrong with its options and
+ * operands is TOOL_ERROR_USAGE. */
+gboolean tool_dispatch (char ***words, GError **error);
 
 /* The manual page, or a completion for a shell: "man", "bash", "zsh". */
 gboolean tool_print_page (const char *kind, GError **error);

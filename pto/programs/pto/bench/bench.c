@@ -49,11 +49,7 @@ check_names (char **only, GError **error)
       for (guint i = 0; i < BENCH_N_WORKLOADS; i++)
         known = known || strcmp (name, bench_workloads[i].name) == 0;
       if (!known)
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                       _ ("--only: there is no \"%s\" (see pto help bench)"), name);
-          return FALSE;
-        }
+        return tool_refuse (error, _ ("--only: there is no \"%s\" (see pto help bench)"), name);
     }
   return TRUE;
 }
@@ -87,15 +83,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BenchResults, bench_results_clear)
 static gboolean
 tool_bench (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_auto (GStrv) only = NULL;
   g_auto (BenchResults) results = { 0 };
   g_autoptr (BenchPrograms) programs = NULL;
   GError *failures = NULL;
   GError *failure = NULL;
 
-  if (!tool_parse_options (&tool_bench_command, &rest, error))
-    return FALSE;
   if (option_only != NULL)
     only = g_strsplit (option_only, ",", -1);
   if (!tool_check_output ("--svg", option_svg, ".svg", error)

@@ -267,11 +267,7 @@ bench_save_chart (const BenchResults *results, const char *file, GError **error)
         g_ptr_array_add (panels, &all[p]);
       }
   if (panels->len == 0)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: a chart needs one of W1 to W6"),
-                   file);
-      return FALSE;
-    }
+    return tool_fail (error, _ ("%s: a chart needs one of W1 to W6"), file);
   height = PANEL_TOP + panels->len * PANEL_PITCH - 40;
   g_string_append_printf (
       svg,

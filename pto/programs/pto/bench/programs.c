@@ -81,11 +81,9 @@ bench_programs_new (BenchResults *results, GError **error)
   if (programs->paths[BENCH_PTO] != NULL)
     return g_steal_pointer (&programs);
   if (directory != NULL)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: there is no bench-pto (PTO_BENCH_DIR)"), directory);
+    tool_fail (error, _ ("%s: there is no bench-pto (PTO_BENCH_DIR)"), directory);
   else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("the benchmark programs are not built (meson configure -Dtests=enabled)"));
+    tool_fail (error, _ ("the benchmark programs are not built (meson configure -Dtests=enabled)"));
   return NULL;
 }
 
@@ -138,13 +136,11 @@ bench_run_program (const char *const *words, const char *directory, GError **err
       && g_subprocess_get_exit_status (process) == PROGRAM_SKIPS)
     g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, errors);
   else if (*errors != '\0')
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s", errors);
+    tool_fail (error, "%s", errors);
   else if (g_subprocess_get_if_signaled (process))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it ended with signal %d"),
-                 g_subprocess_get_term_sig (process));
+    tool_fail (error, _ ("it ended with signal %d"), g_subprocess_get_term_sig (process));
   else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it ended with status %d"),
-                 g_subprocess_get_exit_status (process));
+    tool_fail (error, _ ("it ended with status %d"), g_subprocess_get_exit_status (process));
   return NULL;
 }
 
@@ -168,10 +164,7 @@ take_lines (BenchResults *results, const char *output, const char *runtime, GErr
       object = json_node_get_object (node);
       value = json_object_get_double_member_with_default (object, "value", NAN);
       if (!isfinite (value))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it gave no value: %s"), lines[i]);
-          return FALSE;
-        }
+        return tool_fail (error, _ ("it gave no value: %s"), lines[i]);
       bench_results_add (results,
                          json_object_get_string_member_with_default (object, "workload", ""),
                          runtime, json_object_get_string_member_with_default (object, "metric", ""),

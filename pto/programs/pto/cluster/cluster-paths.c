@@ -42,18 +42,15 @@ make_directory (const char *above, GError **error)
   struct stat found;
 
   if (g_mkdir_with_parents (path, 0700) != 0 || lstat (path, &found) != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: can not be made: %s"), path,
-                 g_strerror (errno));
+    tool_fail (error, _ ("%s: can not be made: %s"), path, g_strerror (errno));
   else if (!S_ISDIR (found.st_mode))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: this has to be a directory, and no link to one"), path);
+    tool_fail (error, _ ("%s: this has to be a directory, and no link to one"), path);
   else if (found.st_uid != geteuid ())
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: this is the directory of user %u, and not of user %u"), path, found.st_uid,
-                 geteuid ());
+    tool_fail (error, _ ("%s: this is the directory of user %u, and not of user %u"), path,
+               found.st_uid, geteuid ());
   else if ((found.st_mode & 077) != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: others may look in (mode %03o): chmod 700"), path, found.st_mode & 0777);
+    tool_fail (error, _ ("%s: others may look in (mode %03o): chmod 700"), path,
+               found.st_mode & 0777);
   else
     return g_steal_pointer (&path);
   return NULL;
@@ -85,11 +82,11 @@ cluster_paths_init (ClusterPaths *paths, const char *file, GError **error)
   paths->socket = dup_path (running, digest, "socket");
   if (strlen (paths->socket) < sizeof ((struct sockaddr_un *) NULL)->sun_path)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-               _ ("%s is too long for the name of a socket: XDG_RUNTIME_DIR has to be a shorter "
-                  "one"),
-               paths->socket);
-  return FALSE;
+  return tool_fail (
+      error,
+      _ ("%s is too long for the name of a socket: XDG_RUNTIME_DIR has to be a shorter "
+         "one"),
+      paths->socket);
 }
 
 void
@@ -108,8 +105,8 @@ cluster_open_log (const ClusterPaths *paths, GError **error)
   int fd = open (paths->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
   if (fd < 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", paths->log,
-                 errno == ELOOP ? _ ("it is a link") : g_strerror (errno));
+    tool_fail (error, "%s: %s", paths->log,
+               errno == ELOOP ? _ ("it is a link") : g_strerror (errno));
   return fd;
 }
 
@@ -134,11 +131,10 @@ cluster_take_lock (const ClusterPaths *paths, GError **error)
       if (fd >= 0 && !is_held && is_named (fd, paths->lock))
         return fd;
       if (is_held)
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s is up already, or comes up"),
-                     paths->file);
+        tool_fail (error, _ ("%s is up already, or comes up"), paths->file);
       else if (fd < 0)
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", paths->lock,
-                     errno == ELOOP ? _ ("it is a link") : g_strerror (errno));
+        tool_fail (error, "%s: %s", paths->lock,
+                   errno == ELOOP ? _ ("it is a link") : g_strerror (errno));
       if (fd >= 0)
         close (fd);
       if (is_held || fd < 0)

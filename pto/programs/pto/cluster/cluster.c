@@ -167,9 +167,8 @@ tell_why (const ClusterPaths *paths, const GError *local, GError **error)
                     "down; nobody listens at %s, and its log is %s"),
                  paths->file, paths->socket, paths->log);
   else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s: the process that keeps it does not answer at %s: %s"), paths->file,
-                 paths->socket, local->message);
+    tool_fail (error, _ ("%s: the process that keeps it does not answer at %s: %s"), paths->file,
+               paths->socket, local->message);
 }
 
 /* What the keeper answers, and which process it is. */
@@ -316,16 +315,10 @@ take_report (const ClusterPaths *paths, const char *report, GError **error)
           return TRUE;
         }
       else if (g_str_has_prefix (lines[i], CLUSTER_FAILED))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s",
-                       lines[i] + strlen (CLUSTER_FAILED));
-          return FALSE;
-        }
+        return tool_fail (error, "%s", lines[i] + strlen (CLUSTER_FAILED));
     }
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-               _ ("%s: the process that keeps it has ended: %s says more"), paths->file,
-               paths->log);
-  return FALSE;
+  return tool_fail (error, _ ("%s: the process that keeps it has ended: %s says more"), paths->file,
+                    paths->log);
 }
 
 /* [cluster]: certificates; NULL: nobody wants any. */
@@ -551,36 +544,27 @@ add_words (GArray *words)
 static gboolean
 tool_cluster (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_auto (ClusterPaths) paths = { NULL };
   const Action *action = NULL;
 
-  if (!tool_parse_options (&tool_cluster_command, &rest, error))
-    return FALSE;
-  for (guint i = 0; rest[1] != NULL && i < G_N_ELEMENTS (actions); i++)
-    if (strcmp (rest[1], actions[i].name) == 0)
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
+    if (strcmp (words[1], actions[i].name) == 0)
       action = &actions[i];
-  if (action != NULL && rest[2] != NULL && rest[3] == NULL)
-    return cluster_paths_init (&paths, rest[2], error) && action->run (&paths, error);
-  if (rest[1] == NULL)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("what is to be done? pto cluster up FILE (see pto help cluster)"));
-  else if (action == NULL)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("\"%s\" can not be done: there are up, status and down"), rest[1]);
-  else if (rest[2] == NULL)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("which cluster? pto cluster %s FILE"),
-                 rest[1]);
-  else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("one file at a time, not \"%s\" too"),
-                 rest[3]);
-  return FALSE;
+  if (action != NULL && words[2] != NULL && words[3] == NULL)
+    return cluster_paths_init (&paths, words[2], error) && action->run (&paths, error);
+  if (action == NULL)
+    return tool_refuse (error, _ ("\"%s\" can not be done: there are up, status and down"),
+                        words[1]);
+  if (words[2] == NULL)
+    return tool_refuse (error, _ ("which cluster? pto cluster %s FILE"), words[1]);
+  return tool_refuse (error, _ ("one file at a time, not \"%s\" too"), words[3]);
 }
 
 const ToolCommand tool_cluster_command = {
   .name = "cluster",
   .purpose = N_ ("begin, ask and end the remote workers of a cluster file"),
   .operands = N_ ("ACTION FILE"),
+  .missing = N_ ("what is to be done? pto cluster up FILE (see pto help cluster)"),
   .summary
   = N_ ("Has pto-remote listen wherever FILE says that a worker listens, on this machine or "
         "others, by their launchers,\nso that programs find them. A process stays that asks "

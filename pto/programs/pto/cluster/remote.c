@@ -67,8 +67,7 @@ check (int code, const char *what, GError **error)
 {
   if (code >= 0)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", what, gnutls_strerror (code));
-  return FALSE;
+  return tool_fail (error, "%s: %s", what, gnutls_strerror (code));
 }
 
 static gboolean
@@ -76,9 +75,7 @@ make_directory (const char *path, GError **error)
 {
   if (g_mkdir (path, 0700) == 0 || errno == EEXIST)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: can not be made: %s"), path,
-               g_strerror (errno));
-  return FALSE;
+  return tool_fail (error, _ ("%s: can not be made: %s"), path, g_strerror (errno));
 }
 
 static gboolean
@@ -211,9 +208,8 @@ check_certificate (gnutls_x509_crt_t certificate, gnutls_x509_crt_t authority, c
   if (is_of (certificate, authority, &status))
     return TRUE;
   gnutls_certificate_verification_status_print (status, GNUTLS_CRT_X509, &text, 0);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-               _ ("%s: %s Who removes its directory gets another"), path,
-               text.data != NULL ? g_strchomp ((char *) text.data) : "");
+  tool_fail (error, _ ("%s: %s Who removes its directory gets another"), path,
+             text.data != NULL ? g_strchomp ((char *) text.data) : "");
   gnutls_free (text.data);
   return FALSE;
 }
@@ -331,13 +327,13 @@ check_end (const Identity *authority, const char *directory, gboolean is_parent,
     return FALSE;
   if (is_role (end.certificate, is_parent))
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               is_parent ? _ ("%s is there already, and is not for one who submits: --parent wants "
-                              "another name")
-                         : _ ("%s is there already, and is not for one who listens: a host wants "
-                              "another name"),
-               directory);
-  return FALSE;
+  return tool_refuse (
+      error,
+      is_parent ? _ ("%s is there already, and is not for one who submits: --parent wants "
+                     "another name")
+                : _ ("%s is there already, and is not for one who listens: a host wants "
+                     "another name"),
+      directory);
 }
 
 static gboolean
@@ -348,12 +344,9 @@ add_end (const Identity *authority, const char *above, gboolean is_parent, const
 
   if (name[0] == '\0' || name[0] == '.' || strpbrk (name, "/ \t\n") != NULL
       || strlen (name) > NAME_MAX_BYTES || strcmp (name, AUTHORITY) == 0)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("\"%s\" is no name: it has up to 64 bytes, none of them a space or a slash"),
-                   name);
-      return FALSE;
-    }
+    return tool_refuse (
+        error, _ ("\"%s\" is no name: it has up to 64 bytes, none of them a space or a slash"),
+        name);
   if (!(has_file (directory, "cert.pem") ? check_end (authority, directory, is_parent, error)
                                          : make_end (authority, directory, is_parent, name, error)))
     return FALSE;
@@ -371,13 +364,11 @@ make_certificates (char **words, GError **error)
 
   /* It is an end, or the authority. */
   if (has_file (words[0], "ca.pem"))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("%s is one of the directories that were made: DIR is the one that they are "
-                      "in"),
-                   words[0]);
-      return FALSE;
-    }
+    return tool_refuse (
+        error,
+        _ ("%s is one of the directories that were made: DIR is the one that they are "
+           "in"),
+        words[0]);
   if (!make_directory (words[0], error) || !make_directory (directory, error)
       || !(has_file (directory, "ca.pem") ? load_authority (&authority, directory, error)
                                           : make_authority (&authority, directory, error)))
@@ -406,17 +397,16 @@ remote_check_certificates (const char *directory, const char *submitter, const c
       || !load_certificate (&end.certificate, directory, "cert.pem", error))
     return FALSE;
   if (!is_role (end.certificate, host == NULL))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 host == NULL
-                     ? _ ("%s is not for one who submits (pto remote certificates --parent)")
-                     : _ ("%s is not for one who listens (pto remote certificates)"),
-                 path);
+    tool_fail (error,
+               host == NULL ? _ ("%s is not for one who submits (pto remote certificates --parent)")
+                            : _ ("%s is not for one who listens (pto remote certificates)"),
+               path);
   else if (!is_of (end.certificate, authority.certificate, &status))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s has expired, or is not of the authority of %s/ca.pem"), path, submitter);
+    tool_fail (error, _ ("%s has expired, or is not of the authority of %s/ca.pem"), path,
+               submitter);
   else if (host != NULL && !gnutls_x509_crt_check_hostname (end.certificate, host))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                 _ ("%s is not for the host %s, so that nobody would connect to it"), path, host);
+    tool_fail (error, _ ("%s is not for the host %s, so that nobody would connect to it"), path,
+               host);
   else
     return TRUE;
   return FALSE;
@@ -431,38 +421,22 @@ remote_check_certificates (const char *directory, const char *submitter, const c
   return TRUE;
 }
 
-static gboolean
-make_certificates (char **words, GError **error)
-{
-  g_set_error (
-      error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-      _ ("this libpto was built without TLS: install libgnutls28-dev, and build it again"));
-  return FALSE;
-}
+static gboolean make_certificates (char **words, GError **error) return tool_fail (
+    error, _ ("this libpto was built without TLS: install libgnutls28-dev, and build it again"));
 
 #endif
 
 static gboolean
 tool_remote (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
-
-  if (!tool_parse_options (&tool_remote_command, &rest, error))
-    return FALSE;
-  if (rest[1] == NULL || strcmp (rest[1], "certificates") != 0 || rest[2] == NULL
-      || rest[2][0] == '\0')
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("what for? pto remote certificates DIR HOST (see pto help remote)"));
-      return FALSE;
-    }
+  if (words[1] == NULL || strcmp (words[1], "certificates") != 0 || words[2] == NULL
+      || words[2][0] == '\0')
+    return tool_refuse (error,
+                        _ ("what for? pto remote certificates DIR HOST (see pto help remote)"));
   if (option_days < 1 || option_days > DAYS_MAX)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--days=%d: a number from 1 to %d is wanted"), option_days, DAYS_MAX);
-      return FALSE;
-    }
-  return make_certificates (rest + 2, error);
+    return tool_refuse (error, _ ("--days=%d: a number from 1 to %d is wanted"), option_days,
+                        DAYS_MAX);
+  return make_certificates (words + 2, error);
 }
 
 const ToolCommand tool_remote_command = {

@@ -465,19 +465,12 @@ check_set (GError **error)
 
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (example_was_set (option_set, own[i]))
-      {
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                     _ ("--set %s: pto explore sets it itself%s"), own[i],
-                     strcmp (own[i], "schedule") == 0 ? _ (": give --schedule") : "");
-        return FALSE;
-      }
+      return tool_refuse (error, _ ("--set %s: pto explore sets it itself%s"), own[i],
+                          strcmp (own[i], "schedule") == 0 ? _ (": give --schedule") : "");
   if (option_no_isolate && example_was_set (option_set, "isolate"))
-    {
-      g_set_error (
-          error, TOOL_ERROR, TOOL_ERROR_USAGE,
-          _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
-      return FALSE;
-    }
+    return tool_refuse (
+        error,
+        _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
   return TRUE;
 }
 
@@ -495,9 +488,8 @@ parse_hazards (Class *classes, guint n, GError **error)
           is_known = classes[c].is_asked = TRUE;
       if (is_known)
         continue;
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--hazards %s: each wanted, or some of raw,waw,war"), option_hazards);
-      return FALSE;
+      return tool_refuse (error, _ ("--hazards %s: each wanted, or some of raw,waw,war"),
+                          option_hazards);
     }
   return TRUE;
 }
@@ -726,28 +718,13 @@ tool_explore (char **words, GError **error)
   Class classes[] = { { .name = "raw", .item = "without-raw" },
                       { .name = "waw", .item = "without-waw" },
                       { .name = "war", .item = "without-war" } };
-  g_auto (GStrv) rest = g_strdupv (words);
   Search settings = { .budget = BUDGET, .seed = SEED };
   guint64 seconds = SECONDS;
   gboolean ok;
 
-  if (!tool_parse_options (&tool_explore_command, &rest, error))
-    return FALSE;
   /* What kernels print is no part of it. */
   if (option_json)
     pto_stdout_divert ();
-  if (rest[1] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("which example? pto explore DIR (see pto help explore)"));
-      return FALSE;
-    }
-  if (rest[2] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("one directory at a time, not \"%s\" too"), rest[2]);
-      return FALSE;
-    }
   if ((option_budget != NULL
        && !tool_parse_number ("budget", option_budget, 1, G_MAXUINT32, &settings.budget, error))
       || (option_time != NULL
@@ -761,17 +738,14 @@ tool_explore (char **words, GError **error)
   if (option_schedule != NULL
       && (option_budget != NULL || option_time != NULL || option_seed != NULL
           || option_hazards != NULL))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--schedule tries that one: --budget, --time, --seed and --hazards have no "
-                      "effect beside it"));
-      return FALSE;
-    }
+    return tool_refuse (
+        error, _ ("--schedule tries that one: --budget, --time, --seed and --hazards have no "
+                  "effect beside it"));
   tool_listen ();
   settings.limit_us = (gint64) seconds * G_USEC_PER_SEC;
   if (option_json)
     tool_begin_document ();
-  ok = explore_example (rest[1], &settings, classes, G_N_ELEMENTS (classes), error);
+  ok = explore_example (words[1], &settings, classes, G_N_ELEMENTS (classes), error);
   if (option_json)
     tool_end_document ();
   for (guint c = 0; c < G_N_ELEMENTS (classes); c++)
@@ -783,6 +757,7 @@ const ToolCommand tool_explore_command = {
   .name = "explore",
   .purpose = N_ ("tell whether its result depends on the order in which its tasks run"),
   .operands = N_ ("DIR"),
+  .missing = N_ ("which example? pto explore DIR (see pto help explore)"),
   .summary
   = N_ ("Runs the example in DIR under many schedules, one task after the other, and tells whether "
         "its\nresult depends on the order of tasks that no dependency orders: then which two "

@@ -398,17 +398,12 @@ schedules_open (Schedules *schedules, PtoWorker *worker, const Example *example,
     return FALSE;
   if (result.verdict == VERDICT_FAILED)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("in the order of its submits it fails already: %s"), result.text);
+      tool_fail (error, _ ("in the order of its submits it fails already: %s"), result.text);
       schedule_result_clear (&result);
       return FALSE;
     }
   if (!note_tasks (schedules))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("which tasks have run is not known: set trace-records higher"));
-      return FALSE;
-    }
+    return tool_fail (error, _ ("which tasks have run is not known: set trace-records higher"));
   if (!keep_outputs (schedules, error))
     return FALSE;
   schedules->is_exact = TRUE;

@@ -13,6 +13,7 @@
 #include "common/printable.h"
 
 #include <glib/gi18n.h>
+#include <pto/pto.h>
 #include <string.h>
 
 #include "exec/nearest-word.h" /* after what defines _() */
@@ -64,8 +65,9 @@ const GOptionEntry tool_common_options[] = {
   G_OPTION_ENTRY_NULL
 };
 
-const ToolCommand *
-tool_find_command (const char *name, GError **error)
+/* NULL: there is none of that name, and an error is set. */
+static const ToolCommand *
+find_command (const char *name, GError **error)
 {
   struct pto_nearest nearest = { .word = name };
   char question[200];
@@ -75,8 +77,8 @@ tool_find_command (const char *name, GError **error)
       return tool_commands[i];
   for (guint i = 0; tool_commands[i] != NULL; i++)
     pto_nearest_try (&nearest, tool_commands[i]->name);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("unknown command \"%s\" (see pto help)%s"),
-               name, pto_nearest_ask (&nearest, question, sizeof question));
+  tool_refuse (error, _ ("unknown command \"%s\" (see pto help)%s"), name,
+               pto_nearest_ask (&nearest, question, sizeof question));
   return NULL;
 }
 
@@ -120,7 +122,7 @@ refuse_option (const GError *cause, const GOptionEntry *entries, GError **error)
     }
   if (nearest.found != NULL)
     nearest.found = meant = g_strconcat ("--", nearest.found, NULL);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "%s%s", cause->message,
+  tool_refuse (error, "%s%s", cause->message,
                pto_nearest_ask (&nearest, question, sizeof question));
 }
 
@@ -136,38 +138,30 @@ parse (GOptionContext *context, const GOptionEntry *entries, char ***words, GErr
   if (!g_option_context_parse_strv (context, words, &local))
     refuse_option (local, entries, error);
   else if (option_color != NULL && !terminal_choose_colours (option_color))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--color %s: auto, always or never is wanted"), option_color);
+    tool_refuse (error, _ ("--color %s: auto, always or never is wanted"), option_color);
   else
     return TRUE;
   return FALSE;
 }
 
-gboolean
-tool_parse_first (char ***words, ToolFirst *first, GError **error)
+/* Refuses operands where there are to be none, or only one, and asks for one that is needed. */
+static gboolean
+parse_options (const ToolCommand *command, char ***words, GError **error)
 {
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
-
-  g_option_context_set_strict_posix (context, TRUE);
-  if (!parse (context, tool_first_options, words, error))
-    return FALSE;
-  *first = (ToolFirst){ .version = option_version, .help = option_help, .page = option_page };
-  return TRUE;
-}
-
-gboolean
-tool_parse_options (const ToolCommand *command, char ***words, GError **error)
-{
-  g_autoptr (GOptionContext) context = g_option_context_new (NULL);
+  const char *operand, *second;
 
   if (!parse (context, command->entries, words, error))
     return FALSE;
-  if (command->operands == NULL && (*words)[1] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("%s takes no \"%s\" (see pto help %s)"),
-                   command->name, (*words)[1], command->name);
-      return FALSE;
-    }
+  operand = (*words)[1];
+  second = operand != NULL ? (*words)[2] : NULL;
+  if (operand == NULL && command->missing != NULL)
+    return tool_refuse (error, "%s", _ (command->missing));
+  if (operand != NULL && command->operands == NULL)
+    return tool_refuse (error, _ ("%s takes no \"%s\" (see pto help %s)"), command->name, operand,
+                        command->name);
+  if (second != NULL && strcmp (command->operands, "DIR") == 0)
+    return tool_refuse (error, _ ("one directory at a time, not \"%s\" too"), second);
   return TRUE;
 }
 
@@ -248,8 +242,9 @@ print_options (const GOptionEntry *entries)
       }
 }
 
-void
-tool_print_help (const ToolCommand *command)
+/* On standard output; NULL: of all of them. */
+static void
+print_help (const ToolCommand *command)
 {
   if (command != NULL)
     {
@@ -271,16 +266,11 @@ tool_print_help (const ToolCommand *command)
 static gboolean
 tool_help (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
-  const ToolCommand *command = NULL;
+  const ToolCommand *command = words[1] != NULL ? find_command (words[1], error) : NULL;
 
-  if (!tool_parse_options (&tool_help_command, &rest, error))
+  if (words[1] != NULL && command == NULL)
     return FALSE;
-  if (rest[1] != NULL)
-    command = tool_find_command (rest[1], error);
-  if (rest[1] != NULL && command == NULL)
-    return FALSE;
-  tool_print_help (command);
+  print_help (command);
   return TRUE;
 }
 
@@ -303,3 +293,39 @@ const ToolCommand tool_help_command = {
   .add_words = add_commands,
   .run = tool_help,
 };
+
+/* --- all of them --- */
+
+gboolean
+tool_dispatch (char ***words, GError **error)
+{
+  g_autoptr (GOptionContext) first = g_option_context_new (NULL);
+  g_auto (GStrv) rest = NULL;
+  const ToolCommand *command;
+
+  g_option_context_set_strict_posix (first, TRUE);
+  if (!parse (first, tool_first_options, words, error))
+    return FALSE;
+  if (option_page != NULL)
+    return tool_print_page (option_page, error);
+  if (option_version)
+    {
+      g_print ("pto %s\n", PTO_VERSION_S);
+      return TRUE;
+    }
+  if (option_help)
+    return tool_help (*words, error);
+  if ((*words)[1] == NULL)
+    return tool_refuse (error, _ ("a command is missing (see pto help)"));
+  command = find_command ((*words)[1], error);
+  if (command == NULL)
+    return FALSE;
+  rest = g_strdupv (*words + 1);
+  for (char **word = rest + 1; *word != NULL && strcmp (*word, "--") != 0; word++)
+    if (strcmp (*word, "--help") == 0 || strcmp (*word, "-h") == 0)
+      {
+        print_help (command);
+        return TRUE;
+      }
+  return parse_options (command, &rest, error) && command->run (rest, error);
+}

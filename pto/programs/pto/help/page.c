@@ -222,12 +222,8 @@ tool_print_page (const char *kind, GError **error)
     tool_append_bash (page);
   else if (strcmp (kind, "zsh") == 0)
     tool_append_zsh (page);
-  else
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--print-page %s: man, bash or zsh is wanted"), kind);
-      return FALSE;
-    }
+  if (page->len == 0)
+    return tool_refuse (error, _ ("--print-page %s: man, bash or zsh is wanted"), kind);
   g_print ("%s", page->str);
   return TRUE;
 }

@@ -59,8 +59,7 @@ example_set_option (PtoWorker *worker, const char *option, const char *name, con
 
   if (pto_worker_set_parameter (worker, name, value, &local))
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "--%s: %s", option, local->message);
-  return FALSE;
+  return tool_refuse (error, "--%s: %s", option, local->message);
 }
 
 /* What only the case says: its tolerances, and what its reference reads. */
@@ -82,19 +81,12 @@ example_set_options (PtoWorker *worker, const Manifest *manifest, const Manifest
       g_autofree char *name = NULL;
 
       if (equal == NULL || equal == set[i])
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--set %s: NAME=VALUE wanted"),
-                       set[i]);
-          return FALSE;
-        }
+        return tool_refuse (error, _ ("--set %s: NAME=VALUE wanted"), set[i]);
       name = g_strndup (set[i], (gsize) (equal - set[i]));
       if (is_key_of_case (manifest, item, name))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                       _ ("--set %s: %s is no parameter of the runtime; write %s in [%s] of %s"),
-                       set[i], name, set[i], item->group, manifest->file);
-          return FALSE;
-        }
+        return tool_refuse (
+            error, _ ("--set %s: %s is no parameter of the runtime; write %s in [%s] of %s"),
+            set[i], name, set[i], item->group, manifest->file);
       if (!example_set_option (worker, "set", name, equal + 1, error))
         return FALSE;
     }
@@ -106,9 +98,8 @@ example_set_schedule (PtoWorker *worker, const char *schedule, GError **error)
 {
   if (schedule == NULL || schedule[0] != '\0')
     return schedule == NULL || example_set_option (worker, "schedule", "schedule", schedule, error);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("--schedule: a schedule wanted, such as 1:0-after-1:3 or in-order"));
-  return FALSE;
+  return tool_refuse (error,
+                      _ ("--schedule: a schedule wanted, such as 1:0-after-1:3 or in-order"));
 }
 
 gboolean
@@ -122,11 +113,8 @@ example_set_case (PtoWorker *worker, Manifest *manifest, const ManifestCase *ite
 
       if (!example_is_in_environment (name)
           && !pto_worker_set_parameter (worker, name, value, &local))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"),
-                       manifest->file, item->name, local->message);
-          return FALSE;
-        }
+        return tool_fail (error, _ ("%s: case \"%s\": %s"), manifest->file, item->name,
+                          local->message);
     }
   return TRUE;
 }
@@ -153,10 +141,9 @@ set_not_ready (const Manifest *manifest, const ManifestCase *item, PtoWorker *wo
   if (pto_worker_get_state (worker) == PTO_WORKER_STATE_NEW
       || g_error_matches (failure, PTO_ERROR, PTO_ERROR_SYSTEM)
       || g_error_matches (failure, PTO_ERROR, PTO_ERROR_NO_MEMORY))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"), manifest->name,
-                 item->name, failure->message);
+    tool_fail (error, _ ("%s: case \"%s\": %s"), manifest->name, item->name, failure->message);
   else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", manifest->file, failure->message);
+    tool_fail (error, "%s: %s", manifest->file, failure->message);
 }
 
 gboolean
@@ -190,11 +177,10 @@ example_start (Example *example, PtoWorker *worker, Manifest *manifest, const Ma
   unread = reference_list_unread_keys (example->reference);
   if (unread == NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-               _ ("%s: case \"%s\": nobody reads %s: neither a parameter of the runtime nor a "
-                  "key of the reference"),
-               manifest->file, item->name, unread);
-  return FALSE;
+  return tool_fail (error,
+                    _ ("%s: case \"%s\": nobody reads %s: neither a parameter of the runtime nor a "
+                       "key of the reference"),
+                    manifest->file, item->name, unread);
 }
 
 void

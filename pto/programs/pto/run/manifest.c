@@ -56,8 +56,7 @@ fail (Manifest *manifest, GError **error, const char *format, ...)
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", manifest->file, message);
-  return FALSE;
+  return tool_fail (error, "%s: %s", manifest->file, message);
 }
 
 static gboolean
@@ -305,17 +304,16 @@ manifest_load (const char *name, GError **error)
   if (g_stat (directory, &status) != 0)
     {
       if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: no such directory"), directory);
+        tool_fail (error, _ ("%s: no such directory"), directory);
       else
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s: %s", directory, "stat",
-                     g_strerror (errno));
+        tool_fail (error, "%s: %s: %s", directory, "stat", g_strerror (errno));
       return NULL;
     }
   if (g_stat (manifest->file, &status) != 0)
     {
       g_autofree char *text = describe_missing (directory);
 
-      g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, text);
+      tool_fail (error, "%s", text);
       return NULL;
     }
   manifest->chip = pto_chip_orchestration_new_for_directory (directory, error);

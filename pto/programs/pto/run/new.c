@@ -24,26 +24,17 @@ open_directory (const char *directory, gboolean *was_made, GError **error)
   if (*was_made)
     return TRUE;
   if (errno != EEXIST)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: can not be made: %s"), directory,
-                   g_strerror (errno));
-      return FALSE;
-    }
+    return tool_fail (error, _ ("%s: can not be made: %s"), directory, g_strerror (errno));
   if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("%s: it is no directory: name one that is empty or not there yet"),
-                   directory);
-      return FALSE;
-    }
+    return tool_fail (error, _ ("%s: it is no directory: name one that is empty or not there yet"),
+                      directory);
   dir = g_dir_open (directory, 0, error);
   if (dir == NULL)
     return FALSE;
   if (g_dir_read_name (dir) == NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-               _ ("%s: it is not empty: name one that is empty or not there yet"), directory);
-  return FALSE;
+  return tool_fail (error, _ ("%s: it is not empty: name one that is empty or not there yet"),
+                    directory);
 }
 
 /* All of them or none. */
@@ -72,40 +63,27 @@ write_files (const char *directory, GError **error)
 static gboolean
 tool_new (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_autoptr (GString) names = g_string_new (NULL);
   g_autofree char *quoted = NULL;
   g_autofree char *text = NULL;
   gboolean was_made;
 
-  if (!tool_parse_options (&tool_new_command, &rest, error))
+  if (words[1][0] == '\0')
+    return tool_refuse (error, "%s", _ (tool_new_command.missing));
+  if (!open_directory (words[1], &was_made, error))
     return FALSE;
-  if (rest[1] == NULL || rest[1][0] == '\0')
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("which directory? pto new DIR (see pto help new)"));
-      return FALSE;
-    }
-  if (rest[2] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("one directory at a time, not \"%s\" too"), rest[2]);
-      return FALSE;
-    }
-  if (!open_directory (rest[1], &was_made, error))
-    return FALSE;
-  if (!write_files (rest[1], error))
+  if (!write_files (words[1], error))
     {
       if (was_made)
-        g_rmdir (rest[1]);
+        g_rmdir (words[1]);
       return FALSE;
     }
   for (guint i = 0; new_files[i].name != NULL; i++)
     g_string_append_printf (names, " %s", new_files[i].name);
-  quoted = g_shell_quote (rest[1]);
+  quoted = g_shell_quote (words[1]);
   text = g_strdup_printf (
-      _ ("%s:%s\nRun it: %s run %s\n"), rest[1], names->str, tool_program (),
-      strcspn (rest[1], " '\"\\$&|;<>()*?[]!#~`\t\n") == strlen (rest[1]) ? rest[1] : quoted);
+      _ ("%s:%s\nRun it: %s run %s\n"), words[1], names->str, tool_program (),
+      strcspn (words[1], " '\"\\$&|;<>()*?[]!#~`\t\n") == strlen (words[1]) ? words[1] : quoted);
   tool_print (text, FALSE);
   return TRUE;
 }
@@ -114,6 +92,7 @@ const ToolCommand tool_new_command = {
   .name = "new",
   .purpose = N_ ("write a small example, to begin with"),
   .operands = N_ ("DIR"),
+  .missing = N_ ("which directory? pto new DIR (see pto help new)"),
   .summary
   = N_ ("Writes an example into DIR, which is made or is empty: a kernel, an orchestration "
         "of two tasks, a\nreference, and the pto.ini that names them. The manual's "

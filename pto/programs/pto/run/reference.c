@@ -296,27 +296,19 @@ call (Reference *reference, const char *symbol, GError **error)
 
   *(void **) &function = dlsym (reference->module, symbol);
   if (function == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("%s: [reference]: %s does not define %s()"), reference->manifest->file,
-                   reference->manifest->reference, symbol);
-      return FALSE;
-    }
+    return tool_fail (error, _ ("%s: [reference]: %s does not define %s()"),
+                      reference->manifest->file, reference->manifest->reference, symbol);
   data = (Call){ function, &reference->base, 0 };
   if (!pto_call_foreign (reference->module, call_function, &data, &local))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s: %s() %s"),
-                   reference->manifest->file, reference->item->name, reference->manifest->reference,
-                   symbol, local->message);
-      return FALSE;
-    }
+    return tool_fail (error, _ ("%s: case \"%s\": %s: %s() %s"), reference->manifest->file,
+                      reference->item->name, reference->manifest->reference, symbol,
+                      local->message);
   if (data.status != 0)
     set_error (reference, _ ("%s() gave %d and no reason"), symbol, data.status);
   if (reference->error == NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"),
-               reference->manifest->file, reference->item->name, reference->error);
-  return FALSE;
+  return tool_fail (error, _ ("%s: case \"%s\": %s"), reference->manifest->file,
+                    reference->item->name, reference->error);
 }
 
 Reference *
@@ -338,8 +330,7 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
   object = pto_compile_shared_object (manifest->reference, tool_get_cancellable (), &local);
   if (object == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: [reference]: %s", manifest->file,
-                   local->message);
+      tool_fail (error, "%s: [reference]: %s", manifest->file, local->message);
       return NULL;
     }
   /* The constructors of a reference that is built with -Ofast are not to change what runs here. */
@@ -348,8 +339,7 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
   fesetenv (&environment);
   if (reference->module == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: [reference]: %s", manifest->file,
-                   dlerror ());
+      tool_fail (error, "%s: [reference]: %s", manifest->file, dlerror ());
       return NULL;
     }
 
@@ -367,17 +357,16 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
       outputs++;
       if (argument->expected == NULL)
         {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                       _ ("%s: case \"%s\": the reference does not say what to expect of \"%s\""),
-                       manifest->file, item->name, argument->name);
+          tool_fail (error,
+                     _ ("%s: case \"%s\": the reference does not say what to expect of \"%s\""),
+                     manifest->file, item->name, argument->name);
           return NULL;
         }
     }
   if (outputs == 0)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("%s: case \"%s\": the reference declares no output"), manifest->file,
-                   item->name);
+      tool_fail (error, _ ("%s: case \"%s\": the reference declares no output"), manifest->file,
+                 item->name);
       return NULL;
     }
   return g_steal_pointer (&reference);

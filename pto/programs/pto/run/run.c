@@ -173,37 +173,34 @@ check_effect (PtoWorker *worker, const char *backend, GError **error)
   const char *option = option_seed != NULL ? "seed" : "set seed";
 
   if ((option_seed != NULL || example_was_set (option_set, "seed")) && strcmp (backend, "det") != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--%s has no effect on the back end %s: add --backend det"), option, backend);
+    tool_refuse (error, _ ("--%s has no effect on the back end %s: add --backend det"), option,
+                 backend);
   else if (option_no_isolate && example_was_set (option_set, "isolate"))
-    g_set_error (
-        error, TOOL_ERROR, TOOL_ERROR_USAGE,
+    tool_refuse (
+        error,
         _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
   else if (example_was_set (option_set, "carriers") && strcmp (backend, "par") != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--set carriers has no effect on the back end %s, only on par"), backend);
+    tool_refuse (error, _ ("--set carriers has no effect on the back end %s, only on par"),
+                 backend);
   else if (example_was_set (option_set, "utilization") && strcmp (backend, "det") == 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+    tool_refuse (error,
                  _ ("--set utilization has no effect on the back end det, which always knows it"));
   else if ((option_schedule != NULL || example_was_set (option_set, "schedule"))
            && strcmp (backend, "det") != 0)
-    g_set_error (
-        error, TOOL_ERROR, TOOL_ERROR_USAGE,
-        _ ("--%s needs the back end det, not %s: no other knows when nothing else goes on"),
+    tool_refuse (
+        error, _ ("--%s needs the back end det, not %s: no other knows when nothing else goes on"),
         option_schedule != NULL ? "schedule" : "set schedule", backend);
   else if (example_was_set (option_set, "jitter") && strcmp (backend, "det") != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--set jitter has no effect on the back end %s: add --backend det"), backend);
+    tool_refuse (error, _ ("--set jitter has no effect on the back end %s: add --backend det"),
+                 backend);
   else if ((option_costs != NULL || example_was_set (option_set, "costs"))
            && strcmp (backend, "det") != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--%s has no effect on the back end %s: add --backend det"),
+    tool_refuse (error, _ ("--%s has no effect on the back end %s: add --backend det"),
                  option_costs != NULL ? "costs" : "set costs", backend);
   else if (example_was_set (option_set, "trace-records") && !recorded)
-    g_set_error (
-        error, TOOL_ERROR, TOOL_ERROR_USAGE,
-        _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
-           "--trace or --svg"));
+    tool_refuse (
+        error, _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
+                  "--trace or --svg"));
   else
     return TRUE;
   return FALSE;
@@ -382,8 +379,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
   for (guint i = 0; i < n; i++)
     g_clear_pointer (&buffers[i], pto_buffer_unref);
   if (!good)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"), manifest->name,
-                 item->name, local->message);
+    tool_fail (error, _ ("%s: case \"%s\": %s"), manifest->name, item->name, local->message);
   return good;
 }
 
@@ -645,8 +641,7 @@ save (Outcome *outcome, GError **failures)
     return;
   if (outcome->trace == NULL)
     {
-      g_set_error (failures, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("there is no trace: the run was not recorded"));
+      tool_fail (failures, _ ("there is no trace: the run was not recorded"));
       return;
     }
   /* A device may have any name. */
@@ -770,53 +765,32 @@ check_outputs (const char *directory, GError **error)
 static gboolean
 tool_run (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   guint64 repeat = 1, seed;
 
-  if (!tool_parse_options (&tool_run_command, &rest, error))
-    return FALSE;
   /* What kernels print is no part of it. */
   if (option_json)
     pto_stdout_divert ();
-  if (rest[1] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("which example? pto run DIR (see pto help run)"));
-      return FALSE;
-    }
-  if (rest[2] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("one directory at a time, not \"%s\" too"), rest[2]);
-      return FALSE;
-    }
   if (option_repeat != NULL
       && !tool_parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error))
     return FALSE;
   if (option_seed != NULL && !tool_parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
   if (option_dump_filter != NULL && option_dump == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--dump-filter has no effect without --dump PREFIX"));
-      return FALSE;
-    }
+    return tool_refuse (error, _ ("--dump-filter has no effect without --dump PREFIX"));
   if (option_dump != NULL && option_dump[0] == '\0')
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--dump needs what the names of its files begin with, such as out/"));
-      return FALSE;
-    }
-  if (!check_outputs (rest[1], error))
+    return tool_refuse (error,
+                        _ ("--dump needs what the names of its files begin with, such as out/"));
+  if (!check_outputs (words[1], error))
     return FALSE;
   tool_listen ();
-  return run_example (rest[1], (guint) repeat, error);
+  return run_example (words[1], (guint) repeat, error);
 }
 
 const ToolCommand tool_run_command = {
   .name = "run",
   .purpose = N_ ("build an example, run it on a simulated chip and check what it computes"),
   .operands = N_ ("DIR"),
+  .missing = N_ ("which example? pto run DIR (see pto help run)"),
   .summary = N_ ("Builds the example in DIR (its pto.ini says of what), runs it on a "
                  "simulated chip and\nchecks the results against its reference."),
   .entries = entries,

@@ -187,12 +187,8 @@ begin_screen (GError **error)
   SCREEN *made = newterm (NULL, stdout, stdin);
 
   if (made == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
-                   _ ("nothing is known of a terminal of the kind %s (TERM): try --once"),
-                   g_getenv ("TERM"));
-      return FALSE;
-    }
+    return tool_fail (error, _ ("nothing is known of a terminal of the kind %s (TERM): try --once"),
+                      g_getenv ("TERM"));
   set_term (made);
   cbreak ();
   noecho ();

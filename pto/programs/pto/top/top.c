@@ -49,39 +49,20 @@ parse (const char *what, const char *text, guint64 least, guint64 most, guint64 
 {
   if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("%s \"%s\": a number from %" PRIu64 " to %" PRIu64 " is needed"), what, text,
-               least, most);
-  return FALSE;
+  return tool_refuse (error, _ ("%s \"%s\": a number from %" PRIu64 " to %" PRIu64 " is needed"),
+                      what, text, least, most);
 }
 
 static gboolean
 tool_top (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   guint64 process, interval = INTERVAL_MS;
 
-  if (!tool_parse_options (&tool_top_command, &rest, error))
-    return FALSE;
-  if (rest[1] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("which process? pto top PID (see pto help top)"));
-      return FALSE;
-    }
-  if (rest[2] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("one process at a time, not \"%s\" too"),
-                   rest[2]);
-      return FALSE;
-    }
+  if (words[2] != NULL)
+    return tool_refuse (error, _ ("one process at a time, not \"%s\" too"), words[2]);
   if (option_json && option_metrics)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--json and --metrics: one of them at a time"));
-      return FALSE;
-    }
-  if (!parse (_ ("process"), rest[1], 1, G_MAXINT32, &process, error)
+    return tool_refuse (error, _ ("--json and --metrics: one of them at a time"));
+  if (!parse (_ ("process"), words[1], 1, G_MAXINT32, &process, error)
       || (option_interval != NULL
           && !parse ("--interval", option_interval, 10, 3600000, &interval, error)))
     return FALSE;
@@ -94,6 +75,7 @@ const ToolCommand tool_top_command = {
   .name = "top",
   .purpose = N_ ("show what a process does and what it waits for, also one that hangs"),
   .operands = N_ ("PID"),
+  .missing = N_ ("which process? pto top PID (see pto help top)"),
   .summary
   = N_ ("Shows what each core, scheduler, child and the submitter of a process does and waits for, "
         "also\nwhen all of them hang. `pto run` can be asked, and programs that were started with "

@@ -38,29 +38,18 @@ forget (PtoCosts *costs, GError **error)
 static gboolean
 tool_calibrate (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_auto (GStrv) repeated = NULL;
   g_autoptr (PtoCosts) costs = NULL;
   g_autofree char *text = NULL;
 
-  if (!tool_parse_options (&tool_calibrate_command, &rest, error))
-    return FALSE;
   if (option_dry_run && (option_forget != NULL || option_forget_all))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--dry-run and --forget contradict each other: give one"));
-      return FALSE;
-    }
-  if (option_dry_run && rest[1] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--dry-run: of which files? (see pto help calibrate)"));
-      return FALSE;
-    }
+    return tool_refuse (error, _ ("--dry-run and --forget contradict each other: give one"));
+  if (option_dry_run && words[1] == NULL)
+    return tool_refuse (error, _ ("--dry-run: of which files? (see pto help calibrate)"));
   costs = pto_costs_new ();
   /* All files or none: what is wrong with the last of them is found before anything changes. */
-  for (guint i = 1; rest[i] != NULL; i++)
-    if (!pto_costs_add_file (costs, rest[i], error))
+  for (guint i = 1; words[i] != NULL; i++)
+    if (!pto_costs_add_file (costs, words[i], error))
       return FALSE;
   if (!option_dry_run && (!forget (costs, error) || !pto_costs_keep (costs, error)))
     return FALSE;

@@ -85,11 +85,7 @@ tell_why (PtoTrace *trace, const char *task, GError **error)
   if (tell (option_json ? pto_trace_explain_json (trace, task, &local)
                         : pto_trace_explain (trace, task, &local)))
     return TRUE;
-  if (!g_error_matches (local, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
-    g_propagate_error (error, g_steal_pointer (&local));
-  else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "why: %s", local->message);
-  return FALSE;
+  return tool_refuse_for (error, "why: ", g_steal_pointer (&local));
 }
 
 static gboolean
@@ -97,8 +93,7 @@ need_word (const char *question, const char *word, const char *what, GError **er
 {
   if (word != NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("%s: %s is missing"), question, what);
-  return FALSE;
+  return tool_refuse (error, _ ("%s: %s is missing"), question, what);
 }
 
 static gboolean
@@ -126,11 +121,7 @@ simulate (PtoTrace *trace, const char *from, const char *path, char **settings, 
     return pto_trace_save (simulated, path, error)
            && tell (option_json ? pto_trace_describe_json (simulated, topics[0].topic)
                                 : pto_trace_describe (simulated, topics[0].topic));
-  if (!g_error_matches (local, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
-    g_propagate_error (error, g_steal_pointer (&local));
-  else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "simulate: %s", local->message);
-  return FALSE;
+  return tool_refuse_for (error, "simulate: ", g_steal_pointer (&local));
 }
 
 static gboolean
@@ -139,11 +130,7 @@ answer (PtoTrace *trace, const char *from, char **words, GError **error)
   const char *question = words[0] != NULL ? words[0] : topics[0].word.name;
 
   if (option_perfetto && strcmp (question, "export") != 0)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--perfetto: goes with export, not %s"),
-                   question);
-      return FALSE;
-    }
+    return tool_refuse (error, _ ("--perfetto: goes with export, not %s"), question);
 
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
     if (strcmp (question, topics[i].word.name) == 0)
@@ -163,50 +150,34 @@ answer (PtoTrace *trace, const char *from, char **words, GError **error)
            && tool_check_other (question, words[1], from, error)
            && (option_perfetto ? pto_trace_save_perfetto (trace, words[1], error)
                                : pto_trace_save (trace, words[1], error));
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("unknown question \"%s\" (see pto help trace)"), question);
-  return FALSE;
+  return tool_refuse (error, _ ("unknown question \"%s\" (see pto help trace)"), question);
 }
 
 static gboolean
 tool_trace (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_autoptr (PtoTrace) trace = NULL;
-  guint n_words;
+  guint n_words = g_strv_length (words);
 
-  if (!tool_parse_options (&tool_trace_command, &rest, error))
-    return FALSE;
-  n_words = g_strv_length (rest);
-  if (n_words < 2)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("a trace is missing: pto trace FILE.ptotrace (see pto help trace)"));
-      return FALSE;
-    }
   if (n_words > 2)
     {
-      gboolean takes_all = strcmp (rest[2], "simulate") == 0;
-      gboolean takes_word = strcmp (rest[2], "why") == 0 || strcmp (rest[2], "diff") == 0
-                            || strcmp (rest[2], "export") == 0;
+      gboolean takes_all = strcmp (words[2], "simulate") == 0;
+      gboolean takes_word = strcmp (words[2], "why") == 0 || strcmp (words[2], "diff") == 0
+                            || strcmp (words[2], "export") == 0;
 
       if (!takes_all && n_words > (takes_word ? 4 : 3))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                       _ ("one question at a time: what is "
-                          "\"%s\"?"),
-                       rest[takes_word ? 4 : 3]);
-          return FALSE;
-        }
+        return tool_refuse (error, _ ("one question at a time: what is \"%s\"?"),
+                            words[takes_word ? 4 : 3]);
     }
-  trace = pto_trace_new_from_file (rest[1], error);
-  return trace != NULL && answer (trace, rest[1], rest + 2, error);
+  trace = pto_trace_new_from_file (words[1], error);
+  return trace != NULL && answer (trace, words[1], words + 2, error);
 }
 
 const ToolCommand tool_trace_command = {
   .name = "trace",
   .purpose = N_ ("tell why a run took as long as it did, from its trace"),
   .operands = N_ ("FILE.ptotrace [QUESTION]"),
+  .missing = N_ ("a trace is missing: pto trace FILE.ptotrace (see pto help trace)"),
   .summary = N_ ("Tells what a trace says that `pto run --trace FILE.ptotrace` has saved."),
   .entries = entries,
   .words_title = N_ ("Questions"),

@@ -185,24 +185,9 @@ add_setting (GStrvBuilder *settings, const char *name, const char *value)
     g_strv_builder_add (settings, setting);
 }
 
-/* A setting that can not be is an option that can not be. */
-static gboolean
-name_option (GError **error, GError *failure)
-{
-  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "--%s", failure->message);
-      g_error_free (failure);
-    }
-  else
-    g_propagate_error (error, failure);
-  return FALSE;
-}
-
 static gboolean
 tool_whatif (char **words, GError **error)
 {
-  g_auto (GStrv) rest = g_strdupv (words);
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   g_auto (GStrv) settings = NULL;
   g_autoptr (PtoTrace) trace = NULL;
@@ -211,16 +196,11 @@ tool_whatif (char **words, GError **error)
   g_autofree char *text = NULL;
   GError *failure = NULL;
 
-  if (!tool_parse_options (&tool_whatif_command, &rest, error))
-    return FALSE;
-  if (g_strv_length (rest) != 2)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("one trace is asked: pto whatif FILE.ptotrace (see pto help whatif)"));
-      return FALSE;
-    }
+  if (g_strv_length (words) != 2)
+    return tool_refuse (error,
+                        _ ("one trace is asked: pto whatif FILE.ptotrace (see pto help whatif)"));
   if (!tool_check_output ("--svg", option_svg, ".svg", error)
-      || !tool_check_other ("--svg", option_svg, rest[1], error))
+      || !tool_check_other ("--svg", option_svg, words[1], error))
     return FALSE;
   add_setting (builder, "clusters", option_clusters);
   add_setting (builder, "schedulers", option_schedulers);
@@ -228,7 +208,7 @@ tool_whatif (char **words, GError **error)
   for (guint i = 0; option_kernels != NULL && option_kernels[i] != NULL; i++)
     add_setting (builder, "kernel", option_kernels[i]);
   settings = g_strv_builder_end (builder);
-  trace = pto_trace_new_from_file (rest[1], error);
+  trace = pto_trace_new_from_file (words[1], error);
   if (trace == NULL)
     return FALSE;
   if (option_json || option_svg != NULL)
@@ -236,7 +216,8 @@ tool_whatif (char **words, GError **error)
   if (!option_json && failure == NULL)
     text = pto_trace_predict (trace, (const char *const *) settings, &failure);
   if (failure != NULL)
-    return name_option (error, failure);
+    /* A setting that can not be is an option that can not be. */
+    return tool_refuse_for (error, "--", failure);
   if (option_svg != NULL)
     {
       root = json_from_string (json, error);
