@@ -60,6 +60,10 @@ typedef struct
   char *advice; /* what to install or to set; NULL: nothing */
 } Thing;
 
+/* What was looked at so far, and whether every run needs what comes now. */
+static GArray *things;
+static gboolean is_needed;
+
 static void
 thing_clear (gpointer data)
 {
@@ -69,17 +73,20 @@ thing_clear (gpointer data)
   g_free (thing->advice);
 }
 
-/* Takes both texts, of which either may be NULL. */
-static void
-add (GArray *things, const char *name, gboolean needed, ThingState state, char *found, char *advice)
+/* What was found, behind what would help where it is not well. */
+G_GNUC_PRINTF (4, 5)
+static ThingState
+add (const char *name, ThingState state, const char *advice, const char *format, ...)
 {
-  Thing thing = { .name = name, .needed = needed, .state = state };
+  Thing thing = { .name = name, .needed = is_needed, .state = state };
+  va_list args;
 
-  thing.found = found;
-  thing.advice = state != THING_OK ? advice : NULL;
-  if (state == THING_OK)
-    g_free (advice);
+  va_start (args, format);
+  thing.found = g_strdup_vprintf (format, args);
+  va_end (args);
+  thing.advice = state != THING_OK ? g_strdup (advice) : NULL;
   g_array_append_val (things, thing);
+  return state;
 }
 
 /* The first line: a compiler goes on for long. */
@@ -150,82 +157,74 @@ try_compiler (const char *compiler, const char *source, const char *directory, c
   return said != NULL;
 }
 
-static void
-check_compiler (GArray *things, const char *name, gboolean needed, const char *source,
-                const char *directory, const char *api_dir, const char *advice)
+static ThingState
+check_compiler (const char *name, const char *source, const char *directory, const char *api_dir,
+                const char *advice)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *compiler = pto_dup_compiler (source, &error);
   g_autofree char *trouble = NULL;
+  g_autofree char *line = NULL;
 
   if (compiler == NULL)
-    add (things, name, needed, THING_MISSING, g_strdup (error->message), g_strdup (advice));
-  else if (api_dir != NULL && directory != NULL
-           && !try_compiler (compiler, source, directory, api_dir, &trouble))
-    {
-      g_autofree char *line = dup_first_line (trouble);
-
-      add (things, name, needed, THING_MISSING,
-           g_strdup_printf (_ ("%s compiles no kernel: %s"), compiler, line), g_strdup (advice));
-    }
-  else
-    add (things, name, needed, THING_OK, g_steal_pointer (&compiler), NULL);
+    return add (name, THING_MISSING, advice, "%s", error->message);
+  if (api_dir == NULL || directory == NULL
+      || try_compiler (compiler, source, directory, api_dir, &trouble))
+    return add (name, THING_OK, NULL, "%s", compiler);
+  line = dup_first_line (trouble);
+  return add (name, THING_MISSING, advice, _ ("%s compiles no kernel: %s"), compiler, line);
 }
 
-/* The library's own words where it does not trust the directory. */
+/* The library's own words where it does not trust the directory. directory: NULL: nothing can be
+ * built. */
 static void
-check_cache (GArray *things, const char *directory, gboolean can_build)
+check_cache (const char *directory)
 {
   g_autofree char *path = g_build_filename (g_get_user_cache_dir (), "libpto", NULL);
   g_autofree char *probe = g_build_filename (path, "doctor-XXXXXX", NULL);
   g_autofree char *source = NULL;
   g_autofree char *object = NULL;
+  g_autofree char *line = NULL;
   g_autoptr (GError) error = NULL;
   int fd;
 
   if (g_mkdir_with_parents (path, 0700) != 0 || (fd = g_mkstemp (probe)) < 0)
     {
-      add (things, N_ ("cache"), TRUE, THING_MISSING,
-           g_strdup_printf (_ ("%s can not be written: %s"), path, g_strerror (errno)),
-           g_strdup (_ ("name a directory of your own in XDG_CACHE_HOME")));
+      add (N_ ("cache"), THING_MISSING, _ ("name a directory of your own in XDG_CACHE_HOME"),
+           _ ("%s can not be written: %s"), path, g_strerror (errno));
       return;
     }
   close (fd);
   g_unlink (probe);
-  if (can_build && directory != NULL)
+  if (directory != NULL)
     {
       source = g_build_filename (directory, "doctor.c", NULL);
       if (g_file_set_contents (source, kernel, -1, &error))
         object = pto_compile_shared_object (source, tool_get_cancellable (), &error);
       g_unlink (source);
-      if (object == NULL)
-        {
-          add (things, N_ ("cache"), TRUE, THING_MISSING, dup_first_line (error->message), NULL);
-          return;
-        }
     }
-  add (things, N_ ("cache"), TRUE, THING_OK, g_steal_pointer (&path), NULL);
+  line = error != NULL ? dup_first_line (error->message) : NULL;
+  add (N_ ("cache"), line != NULL ? THING_MISSING : THING_OK, NULL, "%s",
+       line != NULL ? line : path);
 }
 
 static void
-check_processes (GArray *things)
+check_processes (void)
 {
   int fd = (int) syscall (SYS_pidfd_open, getpid (), 0);
 
   if (fd < 0)
-    add (things, N_ ("processes"), TRUE, THING_MISSING,
-         g_strdup_printf (_ ("pidfd_open: %s"), g_strerror (errno)),
-         g_strdup (_ ("Linux 5.4 or newer, where nothing forbids that call")));
+    add (N_ ("processes"), THING_MISSING, _ ("Linux 5.4 or newer, where nothing forbids that call"),
+         _ ("pidfd_open: %s"), g_strerror (errno));
   else
     {
       close (fd);
-      add (things, N_ ("processes"), TRUE, THING_OK, g_strdup (_ ("children can be watched")),
-           NULL);
+      add (N_ ("processes"), THING_OK, NULL, _ ("children can be watched"));
     }
 }
 
 static void
-check_shared_memory (GArray *things)
+check_shared_memory (void)
 {
   int fd = memfd_create ("pto-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   gsize size = 1 << 20;
@@ -234,14 +233,14 @@ check_shared_memory (GArray *things)
   if (fd >= 0 && ftruncate (fd, (off_t) size) == 0)
     memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED)
-    add (things, N_ ("shared memory"), TRUE, THING_MISSING,
-         g_strdup_printf (_ ("no memory file: %s"), g_strerror (errno)),
-         g_strdup (_ ("look at `ulimit -f`, which counts for it, and at what limits memory")));
+    add (N_ ("shared memory"), THING_MISSING,
+         _ ("look at `ulimit -f`, which counts for it, and at what limits memory"),
+         _ ("no memory file: %s"), g_strerror (errno));
   else
     {
       memory[0] = 1;
       munmap (memory, size);
-      add (things, N_ ("shared memory"), TRUE, THING_OK, g_strdup (_ ("memory files")), NULL);
+      add (N_ ("shared memory"), THING_OK, NULL, _ ("memory files"));
     }
   if (fd >= 0)
     close (fd);
@@ -259,7 +258,7 @@ dup_limit (rlim_t limit, gboolean is_size)
 }
 
 static void
-check_limits (GArray *things)
+check_limits (void)
 {
   const struct
   {
@@ -281,29 +280,28 @@ check_limits (GArray *things)
 
   for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
     {
+      g_autofree char *found = NULL;
       struct rlimit limit;
-      ThingState state;
+      gboolean is_low;
 
       if (getrlimit ((__rlimit_resource_t) limits[i].resource, &limit) != 0)
         continue;
-      state = limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < limits[i].least ? THING_LOW
-                                                                                  : THING_OK;
-      add (things, limits[i].name, FALSE, state, dup_limit (limit.rlim_cur, limits[i].is_size),
-           g_strdup (_ (limits[i].advice)));
+      is_low = limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < limits[i].least;
+      found = dup_limit (limit.rlim_cur, limits[i].is_size);
+      add (limits[i].name, is_low ? THING_LOW : THING_OK, _ (limits[i].advice), "%s", found);
     }
 }
 
 static void
-check_membarrier (GArray *things)
+check_membarrier (void)
 {
   long can = syscall (SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
   long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
   gboolean is_there = can > 0 && (can & needed) == needed;
 
-  add (things, N_ ("membarrier"), FALSE, is_there ? THING_OK : THING_MISSING,
-       g_strdup (is_there ? _ ("expedited") : _ ("none that is expedited")),
-       g_strdup (_ ("Linux 4.14 or newer, where nothing forbids that call: tasks cost more without "
-                    "it")));
+  add (N_ ("membarrier"), is_there ? THING_OK : THING_MISSING,
+       _ ("Linux 4.14 or newer, where nothing forbids that call: tasks cost more without it"), "%s",
+       is_there ? _ ("expedited") : _ ("none that is expedited"));
 }
 
 #if defined(__x86_64__)
@@ -318,7 +316,7 @@ has_flag (const char *flags, const char *flag)
 
 /* The times of cores are counted by the processor's counter (pto_ticks()). */
 static void
-check_clock (GArray *things)
+check_clock (void)
 {
 #if defined(__x86_64__)
   g_autofree char *text = NULL;
@@ -331,46 +329,35 @@ check_clock (GArray *things)
       g_autofree char *line = dup_first_line (flags + 1);
       gboolean is_constant = has_flag (line, "constant_tsc") && has_flag (line, "nonstop_tsc");
 
-      add (things, N_ ("clock"), FALSE, is_constant ? THING_OK : THING_LOW,
-           g_strdup (is_constant ? _ ("the processor's counter has one rate and never stops")
-                                 : _ ("the processor's counter does not say that it has one rate "
-                                      "(constant_tsc, nonstop_tsc)")),
-           g_strdup (_ ("wall-clock times of kernels may be off: take the virtual clock, --backend "
-                        "det")));
+      add (N_ ("clock"), is_constant ? THING_OK : THING_LOW,
+           _ ("wall-clock times of kernels may be off: take the virtual clock, --backend det"),
+           "%s",
+           is_constant ? _ ("the processor's counter has one rate and never stops")
+                       : _ ("the processor's counter does not say that it has one rate "
+                            "(constant_tsc, nonstop_tsc)"));
       return;
     }
 #endif
-  add (things, N_ ("clock"), FALSE, THING_OK, g_strdup (_ ("the processor's counter has one rate")),
-       NULL);
+  add (N_ ("clock"), THING_OK, NULL, _ ("the processor's counter has one rate"));
 }
 
 /* --- languages --- */
 
-/* Lines: gi, the typelib, the override, and NumPy, each empty or what it is. */
-static const char python_program[] = "import sys\n"
-                                     "print(sys.executable)\n"
-                                     "try:\n"
-                                     "    import gi\n"
-                                     "    print(gi.__version__)\n"
-                                     "except Exception:\n"
-                                     "    print('')\n"
-                                     "try:\n"
-                                     "    gi.require_version('Pto', '1')\n"
-                                     "    from gi.repository import Pto\n"
-                                     "    Pto.Platform\n"
-                                     "    print('Pto 1')\n"
-                                     "except Exception:\n"
-                                     "    print('')\n"
-                                     "try:\n"
-                                     "    import gi.overrides.Pto\n"
-                                     "    print(gi.overrides.Pto.__file__)\n"
-                                     "except Exception:\n"
-                                     "    print('')\n"
-                                     "try:\n"
-                                     "    import numpy\n"
-                                     "    print(numpy.__version__)\n"
-                                     "except Exception:\n"
-                                     "    print('')\n";
+/* Lines: which it is, gi, the typelib, the override, and NumPy, each empty or what it is. */
+static const char python_program[]
+    = "import sys\n"
+      "print(sys.executable)\n"
+      "for look in ('import gi; found = gi.__version__',\n"
+      "             'import gi; gi.require_version(\"Pto\", \"1\"); from gi.repository import Pto;'\n"
+      "             'Pto.Platform; found = \"Pto 1\"',\n"
+      "             'import gi.overrides.Pto; found = gi.overrides.Pto.__file__',\n"
+      "             'import numpy; found = numpy.__version__'):\n"
+      "    found = ''\n"
+      "    try:\n"
+      "        exec(look)\n"
+      "    except Exception:\n"
+      "        pass\n"
+      "    print(found)\n";
 
 enum
 {
@@ -378,40 +365,33 @@ enum
   PYTHON_GI,
   PYTHON_TYPELIB,
   PYTHON_OVERRIDE,
-  PYTHON_NUMPY,
-  PYTHON_LINES
+  PYTHON_NUMPY
 };
 
-/* Of the Python on the path, or Debian's, where the first has no gi. */
+/* What is empty at the end has been stripped. */
+static const char *
+get_line (char **answer, guint line)
+{
+  return answer != NULL && line < g_strv_length (answer) ? answer[line] : "";
+}
+
+/* Of the Python on the path, or Debian's, where the first has no gi. NULL: there is none. */
 static char **
 ask_python (void)
 {
   const char *const names[] = { "python3", "/usr/bin/python3" };
   char **answer = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (names) && *get_line (answer, PYTHON_GI) == '\0'; i++)
     {
       g_autofree char *said
           = ask ((const char *const[]){ names[i], "-c", python_program, NULL }, NULL);
-      char **lines = said != NULL ? g_strsplit (said, "\n", PYTHON_LINES) : NULL;
-      g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+      g_auto (GStrv) lines = said != NULL ? g_strsplit (said, "\n", -1) : NULL;
 
-      if (lines == NULL)
+      if (answer != NULL && *get_line (lines, PYTHON_GI) == '\0')
         continue;
-      /* What is empty at the end has been stripped. */
-      g_strv_builder_addv (builder, (const char **) lines);
-      for (guint k = g_strv_length (lines); k < PYTHON_LINES; k++)
-        g_strv_builder_add (builder, "");
-      g_strfreev (lines);
-      lines = g_strv_builder_end (builder);
-      if (answer == NULL || (answer[PYTHON_GI][0] == '\0' && lines[PYTHON_GI][0] != '\0'))
-        {
-          g_strfreev (answer);
-          answer = g_steal_pointer (&lines);
-        }
-      g_strfreev (lines);
-      if (answer[PYTHON_GI][0] != '\0')
-        break;
+      g_strfreev (answer);
+      answer = g_steal_pointer (&lines);
     }
   return answer;
 }
@@ -452,44 +432,45 @@ advise_typelib (void)
                       "again"));
 }
 
+/* fact: what is there; NULL or empty: nothing, which is said by what. */
 static void
-add_fact (GArray *things, const char *name, const char *fact, const char *what, char *advice)
+add_fact (const char *name, const char *fact, const char *what, const char *advice)
 {
   gboolean is_there = fact != NULL && fact[0] != '\0';
 
-  add (things, name, FALSE, is_there ? THING_OK : THING_MISSING, g_strdup (is_there ? fact : what),
-       advice);
+  add (name, is_there ? THING_OK : THING_MISSING, advice, "%s", is_there ? fact : what);
 }
 
 static void
-check_python (GArray *things)
+check_python (void)
 {
   g_auto (GStrv) answer = ask_python ();
-  const char *gi = answer != NULL ? answer[PYTHON_GI] : NULL;
-  gboolean has_gi = gi != NULL && gi[0] != '\0';
-  gboolean has_typelib = has_gi && answer[PYTHON_TYPELIB][0] != '\0';
+  const char *gi = get_line (answer, PYTHON_GI);
+  gboolean has_gi = gi[0] != '\0';
+  gboolean has_typelib = has_gi && *get_line (answer, PYTHON_TYPELIB) != '\0';
   g_autofree char *found
-      = answer != NULL ? g_strdup_printf (_ ("%s, PyGObject %s"), answer[PYTHON_PROGRAM], gi)
-                       : NULL;
+      = has_gi ? g_strdup_printf (_ ("%s, PyGObject %s"), answer[PYTHON_PROGRAM], gi) : NULL;
+  g_autofree char *advice = advise_typelib ();
 
-  add_fact (things, N_ ("Python"), has_gi ? found : NULL,
+  add_fact (N_ ("Python"), found,
             answer != NULL ? _ ("it has no module gi") : _ ("there is no python3"),
-            g_strdup (_ ("apt install python3-gi, for programs in Python")));
-  add_fact (things, N_ ("typelib"), has_typelib ? answer[PYTHON_TYPELIB] : NULL,
+            _ ("apt install python3-gi, for programs in Python"));
+  add_fact (N_ ("typelib"), has_typelib ? answer[PYTHON_TYPELIB] : NULL,
             has_gi ? _ ("Python does not find it") : _ ("not looked for without Python"),
-            has_gi ? advise_typelib () : NULL);
-  add_fact (things, N_ ("Python override"), has_typelib ? answer[PYTHON_OVERRIDE] : NULL,
+            has_gi ? advice : NULL);
+  add_fact (N_ ("Python override"), has_typelib ? get_line (answer, PYTHON_OVERRIDE) : NULL,
             has_typelib ? _ ("Python does not find gi/overrides/Pto.py")
                         : _ ("not looked for without the typelib"),
-            has_typelib ? g_strdup (_ ("name the directory above gi in PYTHONPATH, or start "
-                                       "programs by meson devenv -C build"))
-                        : NULL);
-  add_fact (things, N_ ("NumPy"), answer != NULL ? answer[PYTHON_NUMPY] : NULL, _ ("none"),
-            g_strdup (_ ("apt install python3-numpy, for arrays in Python")));
+            has_typelib
+                ? _ ("name the directory above gi in PYTHONPATH, or start programs by meson "
+                     "devenv -C build")
+                : NULL);
+  add_fact (N_ ("NumPy"), get_line (answer, PYTHON_NUMPY), _ ("none"),
+            _ ("apt install python3-numpy, for arrays in Python"));
 }
 
 static void
-check_gjs (GArray *things)
+check_gjs (void)
 {
   static const char program[]
       = "imports.gi.versions.Pto = '1'; const { GLib, Pto } = imports.gi; Pto.Platform;"
@@ -497,24 +478,24 @@ check_gjs (GArray *things)
   g_autofree char *path = g_find_program_in_path ("gjs");
   g_autofree char *said
       = path != NULL ? ask ((const char *const[]){ path, "-c", program, NULL }, NULL) : NULL;
+  g_autofree char *advice = advise_typelib ();
 
   if (path == NULL)
-    add (things, N_ ("JavaScript"), FALSE, THING_MISSING, g_strdup (_ ("there is no gjs")),
-         g_strdup (_ ("apt install gjs, for programs in JavaScript")));
+    add (N_ ("JavaScript"), THING_MISSING, _ ("apt install gjs, for programs in JavaScript"),
+         _ ("there is no gjs"));
   else if (said == NULL)
-    add (things, N_ ("JavaScript"), FALSE, THING_MISSING,
-         g_strdup_printf (_ ("%s does not find the typelib"), path), advise_typelib ());
+    add (N_ ("JavaScript"), THING_MISSING, advice, _ ("%s does not find the typelib"), path);
   else if (strcmp (said, "override") != 0)
-    add (things, N_ ("JavaScript"), FALSE, THING_LOW,
-         g_strdup_printf (_ ("%s does not find the override"), path),
-         g_strdup (_ ("name the directory of gjs-1.0 in XDG_DATA_DIRS, or start programs by meson "
-                      "devenv -C build")));
+    add (N_ ("JavaScript"), THING_LOW,
+         _ ("name the directory of gjs-1.0 in XDG_DATA_DIRS, or start programs by meson devenv -C "
+            "build"),
+         _ ("%s does not find the override"), path);
   else
-    add (things, N_ ("JavaScript"), FALSE, THING_OK, g_steal_pointer (&path), NULL);
+    add (N_ ("JavaScript"), THING_OK, NULL, "%s", path);
 }
 
 static void
-check_browser (GArray *things)
+check_browser (void)
 {
   const char *const names[]
       = { "xdg-open", "firefox", "firefox-esr", "chromium", "google-chrome", "epiphany", NULL };
@@ -522,32 +503,25 @@ check_browser (GArray *things)
 
   for (guint i = 0; names[i] != NULL && found == NULL; i++)
     found = g_find_program_in_path (names[i]);
-  add_fact (
-      things, N_ ("browser"), found, _ ("none that is known"),
-      g_strdup (_ ("apt install chromium, or look at reports (--report) on another machine")));
+  add_fact (N_ ("browser"), found, _ ("none that is known"),
+            _ ("apt install chromium, or look at reports (--report) on another machine"));
 }
 
+/* What this program was built with. */
 static void
-check_screen (GArray *things)
+check_build (void)
 {
 #ifdef HAVE_NCURSES
-  add (things, N_ ("screen"), FALSE, THING_OK, g_strdup (_ ("pto top has ncurses")), NULL);
+  add (N_ ("screen"), THING_OK, NULL, _ ("pto top has ncurses"));
 #else
-  add (things, N_ ("screen"), FALSE, THING_MISSING, g_strdup (_ ("pto top tells once: no ncurses")),
-       g_strdup (_ ("apt install libncurses-dev, and build libpto again")));
+  add (N_ ("screen"), THING_MISSING, _ ("apt install libncurses-dev, and build libpto again"),
+       _ ("pto top tells once: no ncurses"));
 #endif
-}
-
-static void
-check_tls (GArray *things)
-{
 #ifdef HAVE_GNUTLS
-  add (things, N_ ("TLS"), FALSE, THING_OK, g_strdup (_ ("remote workers at tls:// have GnuTLS")),
-       NULL);
+  add (N_ ("TLS"), THING_OK, NULL, _ ("remote workers at tls:// have GnuTLS"));
 #else
-  add (things, N_ ("TLS"), FALSE, THING_MISSING,
-       g_strdup (_ ("no remote workers at tls://: no GnuTLS")),
-       g_strdup (_ ("apt install libgnutls28-dev, and build libpto again")));
+  add (N_ ("TLS"), THING_MISSING, _ ("apt install libgnutls28-dev, and build libpto again"),
+       _ ("no remote workers at tls://: no GnuTLS"));
 #endif
 }
 
@@ -572,143 +546,126 @@ find_remote (void)
 
 /* A worker is refused by one of another version. */
 static void
-check_remote (GArray *things, const char *remote)
+check_remote (const char *remote)
 {
   g_autofree char *wanted = g_strdup_printf ("pto-remote %u.%u.%u", pto_get_major_version (),
                                              pto_get_minor_version (), pto_get_micro_version ());
   g_autofree char *trouble = NULL;
   g_autofree char *said
       = remote != NULL ? ask ((const char *const[]){ remote, "--version", NULL }, &trouble) : NULL;
+  g_autofree char *line = NULL;
 
   if (remote == NULL)
-    add (things, N_ ("remote workers"), FALSE, THING_MISSING,
-         g_strdup (_ ("there is no pto-remote")),
-         g_strdup (_ ("name it in PTO_REMOTE, for remote workers of this machine")));
-  else if (g_strcmp0 (said, wanted) != 0)
-    {
-      g_autofree char *line = dup_first_line (said != NULL ? said : trouble);
-
-      add (things, N_ ("remote workers"), FALSE, THING_LOW,
-           g_strdup_printf (_ ("%s is not of this version, %s, but says \"%s\""), remote,
-                            wanted + strlen ("pto-remote "), line),
-           g_strdup (_ ("name another one in PTO_REMOTE, for remote workers of this machine")));
-    }
+    add (N_ ("remote workers"), THING_MISSING,
+         _ ("name it in PTO_REMOTE, for remote workers of this machine"),
+         _ ("there is no pto-remote"));
+  else if (g_strcmp0 (said, wanted) == 0)
+    add (N_ ("remote workers"), THING_OK, NULL, "%s", remote);
   else
-    add (things, N_ ("remote workers"), FALSE, THING_OK, g_strdup (remote), NULL);
+    {
+      line = dup_first_line (said != NULL ? said : trouble);
+      add (N_ ("remote workers"), THING_LOW,
+           _ ("name another one in PTO_REMOTE, for remote workers of this machine"),
+           _ ("%s is not of this version, %s, but says \"%s\""), remote,
+           wanted + strlen ("pto-remote "), line);
+    }
 }
 
 static void
-check_ucx (GArray *things)
+check_ucx (void)
 {
   g_autofree char *cause = NULL;
   const PtoFabricEngine *engine
       = pto_fabric_load ("ucx", (gconstpointer) pto_get_major_version, &cause);
-  char *found = engine != NULL ? engine->describe (&cause) : NULL;
+  g_autofree char *found = engine != NULL ? engine->describe (&cause) : NULL;
+  g_autofree char *line = cause != NULL ? dup_first_line (cause) : NULL;
 
-  if (found != NULL)
-    add (things, N_ ("UCX"), FALSE, THING_OK, found, NULL);
-  else if (engine != NULL)
-    add (things, N_ ("UCX"), FALSE, THING_MISSING, g_steal_pointer (&cause),
-         g_strdup (_ ("look at UCX_TLS and UCX_NET_DEVICES, which say what UCX may use")));
-  else
-    add (
-        things, N_ ("UCX"), FALSE, THING_MISSING, dup_first_line (cause),
-        g_strdup (_ ("apt install libpto-1-ucx, or libucx-dev and build libpto again, for a fabric "
-                     "that is trusted")));
+  add_fact (N_ ("UCX"), found, engine != NULL ? cause : line,
+            engine != NULL
+                ? _ ("look at UCX_TLS and UCX_NET_DEVICES, which say what UCX may use")
+                : _ ("apt install libpto-1-ucx, or libucx-dev and build libpto again, for a fabric "
+                     "that is trusted"));
 }
 
 /* Each worker of a job has one, beside pto-remote. */
 static void
-check_mpi (GArray *things, const char *remote)
+check_mpi (const char *remote)
 {
   g_autofree char *path = g_find_program_in_path ("mpirun");
   g_autofree char *trouble = NULL;
   g_autofree char *said
       = path != NULL ? ask ((const char *const[]){ path, "--version", NULL }, &trouble) : NULL;
-  g_autofree char *version = said != NULL ? dup_first_line (said) : NULL;
+  g_autofree char *line = path != NULL ? dup_first_line (said != NULL ? said : trouble) : NULL;
   g_autofree char *directory = remote != NULL ? g_path_get_dirname (remote) : NULL;
   g_autofree char *rank
       = directory != NULL ? g_build_filename (directory, "pto-mpi-rank", NULL) : NULL;
   gboolean has_rank = rank != NULL && g_file_test (rank, G_FILE_TEST_IS_EXECUTABLE);
+  const char *install = _ ("apt install openmpi-bin, for remote workers that are ranks of one job");
 
   if (path == NULL)
-    add (things, N_ ("MPI"), FALSE, THING_MISSING, g_strdup (_ ("there is no mpirun")),
-         g_strdup (has_rank
-                       ? _ ("apt install openmpi-bin, for remote workers that are ranks of one job")
-                       : _ ("apt install openmpi-bin libopenmpi-dev, and build libpto again, for "
-                            "remote workers that are ranks of one job")));
-  else if (version == NULL)
-    {
-      g_autofree char *line = dup_first_line (trouble);
-
-      add (things, N_ ("MPI"), FALSE, THING_MISSING,
-           g_strdup_printf (_ ("%s does not say its version: %s"), path, line),
-           g_strdup (_ ("apt install openmpi-bin, for remote workers that are ranks of one job")));
-    }
+    add (N_ ("MPI"), THING_MISSING,
+         has_rank ? install
+                  : _ ("apt install openmpi-bin libopenmpi-dev, and build libpto again, for remote "
+                       "workers that are ranks of one job"),
+         _ ("there is no mpirun"));
+  else if (said == NULL)
+    add (N_ ("MPI"), THING_MISSING, install, _ ("%s does not say its version: %s"), path, line);
   else if (!has_rank)
-    add (things, N_ ("MPI"), FALSE, THING_MISSING,
-         g_strdup_printf (_ ("%s, but there is no pto-mpi-rank beside pto-remote"), version),
-         g_strdup (_ ("apt install libopenmpi-dev, and build libpto again")));
+    add (N_ ("MPI"), THING_MISSING, _ ("apt install libopenmpi-dev, and build libpto again"),
+         _ ("%s, but there is no pto-mpi-rank beside pto-remote"), line);
   else
-    {
-      gboolean is_open
-          = strstr (version, "Open MPI") != NULL || strstr (version, "OpenRTE") != NULL;
-
-      add (things, N_ ("MPI"), FALSE, is_open ? THING_OK : THING_LOW,
-           g_strdup_printf ("%s, %s", version, rank),
-           g_strdup (_ ("Open MPI is what ranks of a job are begun by: apt install openmpi-bin")));
-    }
+    add (N_ ("MPI"),
+         strstr (line, "Open MPI") != NULL || strstr (line, "OpenRTE") != NULL ? THING_OK
+                                                                               : THING_LOW,
+         _ ("Open MPI is what ranks of a job are begun by: apt install openmpi-bin"), "%s, %s",
+         line, rank);
 }
 
 /* --- all of it --- */
 
-static GArray *
+static void
 check_all (void)
 {
-  GArray *things = g_array_new (FALSE, FALSE, sizeof (Thing));
   g_autofree char *directory = g_dir_make_tmp ("pto-doctor-XXXXXX", NULL);
   g_autoptr (GError) error = NULL;
   g_autofree char *api_dir = pto_dup_api_dir (&error);
   g_autofree char *remote = find_remote ();
+  ThingState compiler;
 
-  g_array_set_clear_func (things, thing_clear);
+  is_needed = TRUE;
   if (directory == NULL)
-    add (things, N_ ("temporary files"), TRUE, THING_MISSING,
-         g_strdup_printf (_ ("%s can not be written"), g_get_tmp_dir ()),
-         g_strdup (_ ("name a directory of your own in TMPDIR")));
-  add (things, N_ ("headers"), TRUE, api_dir != NULL ? THING_OK : THING_MISSING,
-       g_strdup (api_dir != NULL ? api_dir : error->message),
-       g_strdup (_ ("name their directory in PTO_API_DIR")));
-  check_compiler (things, N_ ("C compiler"), TRUE, "kernel.c", directory, api_dir,
-                  _ ("apt install gcc libc6-dev, or name another one in CC"));
-  check_cache (things, directory,
-               g_array_index (things, Thing, things->len - 1).state == THING_OK && api_dir != NULL);
-  check_processes (things);
-  check_shared_memory (things);
+    add (N_ ("temporary files"), THING_MISSING, _ ("name a directory of your own in TMPDIR"),
+         _ ("%s can not be written"), g_get_tmp_dir ());
+  add_fact (N_ ("headers"), api_dir, error != NULL ? error->message : NULL,
+            _ ("name their directory in PTO_API_DIR"));
+  compiler = check_compiler (N_ ("C compiler"), "kernel.c", directory, api_dir,
+                             _ ("apt install gcc libc6-dev, or name another one in CC"));
+  check_cache (compiler == THING_OK && api_dir != NULL ? directory : NULL);
+  check_processes ();
+  check_shared_memory ();
 
-  check_compiler (things, N_ ("C++ compiler"), FALSE, "kernel.cc", directory, api_dir,
+  is_needed = FALSE;
+  check_compiler (N_ ("C++ compiler"), "kernel.cc", directory, api_dir,
                   _ ("apt install g++, for kernels and orchestrations in C++"));
-  check_limits (things);
-  check_membarrier (things);
-  check_clock (things);
-  check_python (things);
-  check_gjs (things);
-  check_browser (things);
-  check_screen (things);
-  check_tls (things);
-  check_remote (things, remote);
-  check_ucx (things);
-  check_mpi (things, remote);
+  check_limits ();
+  check_membarrier ();
+  check_clock ();
+  check_python ();
+  check_gjs ();
+  check_browser ();
+  check_build ();
+  check_remote (remote);
+  check_ucx ();
+  check_mpi (remote);
   if (directory != NULL)
     g_rmdir (directory);
-  return things;
 }
 
 static const char *const states[]
     = { [THING_OK] = N_ ("ok"), [THING_LOW] = N_ ("low"), [THING_MISSING] = N_ ("missing") };
 
 static void
-print_json (GArray *things, gboolean is_ready)
+print_json (gboolean is_ready)
 {
   JsonBuilder *builder = json_builder_new ();
 
@@ -736,7 +693,7 @@ static const TerminalColour colours[]
     = { [THING_OK] = TERMINAL_GOOD, [THING_LOW] = TERMINAL_POOR, [THING_MISSING] = TERMINAL_BAD };
 
 static void
-print_text (GArray *things)
+print_text (void)
 {
   const char *const titles[] = { N_ ("Needed"), N_ ("For more") };
 
@@ -767,12 +724,13 @@ print_text (GArray *things)
 static gboolean
 tool_doctor (char **words, GError **error)
 {
-  g_autoptr (GArray) things = NULL;
   g_autoptr (GString) missing = g_string_new (NULL);
 
+  things = g_array_new (FALSE, FALSE, sizeof (Thing));
+  g_array_set_clear_func (things, thing_clear);
   if (option_json)
     tool_begin_document ();
-  things = check_all ();
+  check_all ();
   if (option_json)
     tool_end_document ();
   for (guint i = 0; i < things->len; i++)
@@ -783,9 +741,10 @@ tool_doctor (char **words, GError **error)
         g_string_append_printf (missing, "%s%s", missing->len > 0 ? _ (", ") : "", _ (thing->name));
     }
   if (option_json)
-    print_json (things, missing->len == 0);
+    print_json (missing->len == 0);
   else
-    print_text (things);
+    print_text ();
+  g_array_unref (things);
   if (missing->len == 0)
     return TRUE;
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("no graph runs here: %s"), missing->str);
