@@ -63,7 +63,7 @@ gboolean
 tool_parse_number (const char *option, const char *text, guint64 least, guint64 most,
                    guint64 *value, GError **error)
 {
-  if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
+  if (text == NULL || g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
     return TRUE;
   return tool_refuse (error, _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"), option,
                       text, least, most);
@@ -74,7 +74,17 @@ tool_print_row (const char *name, const char *value)
 {
   g_autofree char *padded = terminal_pad (name, 13);
 
-  g_print ("  %s %s\n", padded, value);
+  if (value != NULL)
+    g_print ("  %s %s\n", padded, value);
+}
+
+void
+tool_print_lines (const char *name, const char *text)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    tool_print_row (i == 0 ? name : "", lines[i]);
 }
 
 void

@@ -104,7 +104,7 @@ gboolean tool_print_page (const char *kind, GError **error);
 void tool_append_bash (GString *text);
 void tool_append_zsh (GString *text);
 
-/* The number that an option has. */
+/* The number that an option has; text: NULL: it was not given, and the value stays. */
 gboolean tool_parse_number (const char *option, const char *text, guint64 least, guint64 most,
                             guint64 *value, GError **error);
 /* From now on pto top can ask what this process does. Where that can not be had, a warning. */
@@ -149,8 +149,9 @@ int tool_get_status (const GError *error);
 char *tool_count_schedulers (guint n);
 /* "12 345" */
 char *tool_group_digits (guint64 value);
-/* A line of a table. */
+/* A line of a table; value: NULL: there is none. The second: one for each line of a text. */
 void tool_print_row (const char *name, const char *value);
+void tool_print_lines (const char *name, const char *text);
 /* The first word of @value tells which it is, and has a colour. */
 void tool_print_verdict (const char *name, gboolean is_good, const char *value);
 void tool_print_row_printf (const char *name, const char *format, ...) G_GNUC_PRINTF (2, 3);

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LEVEL_CHIP 2
 #define BUDGET 1000
 #define SECONDS 60
 #define SEED 1
@@ -65,13 +64,15 @@ static const GOptionEntry entries[] = {
 };
 
 /* A class of hazards, and what was found without it. */
-typedef struct
+static struct
 {
   const char *name;
   const char *item; /* of a schedule */
   gboolean is_asked;
   Search search;
-} Class;
+} classes[] = { { .name = "raw", .item = "without-raw" },
+                { .name = "waw", .item = "without-waw" },
+                { .name = "war", .item = "without-war" } };
 
 /* Of a task that was found to matter. */
 typedef struct
@@ -110,7 +111,7 @@ static void
 find_culprit (Schedules *schedules, guint task, Culprit *culprit)
 {
   const ScheduledTask *known = &g_array_index (schedules->tasks, ScheduledTask, task);
-  g_autoptr (PtoTrace) trace = pto_worker_ref_trace (schedules->worker);
+  g_autoptr (PtoTrace) trace = pto_worker_ref_trace (schedules->example->worker);
   g_autofree char *json
       = trace != NULL ? pto_trace_explain_task_json (trace, known->id, NULL) : NULL;
   g_autoptr (JsonNode) root = json != NULL ? json_from_string (json, NULL) : NULL;
@@ -128,12 +129,12 @@ static GArray *
 find_pairs (const Search *search)
 {
   GArray *pairs = g_array_new (FALSE, FALSE, sizeof (Pair));
-  ScheduleResult ignored;
+  g_auto (ScheduleResult) ignored = { 0 };
 
   g_array_set_clear_func (pairs, pair_clear);
   /* In the order of submits all of them have run. */
-  if (search->delays != NULL && schedules_try (search->schedules, "in-order", &ignored, NULL))
-    schedule_result_clear (&ignored);
+  if (search->delays != NULL)
+    schedules_try (search->schedules, "in-order", &ignored, NULL);
   for (guint i = 0; search->delays != NULL && i < search->delays->len; i++)
     {
       const Delay *delay = &g_array_index (search->delays, Delay, i);
@@ -203,47 +204,29 @@ choose_lines (const char *text, const Pair *pair)
   return g_string_free (others, others->len == 0);
 }
 
-static gboolean set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
-                                gboolean checks, GError **error);
+static gboolean set_parameters (Example *example, gboolean checks, GError **error);
 
 /* Runs it once more, in the order of submits, with its accesses checked, which knows of pairs that
  * no edge orders whoever ran when. NULL: nothing is known. */
 static char *
-find_advice (Manifest *manifest, const ManifestCase *item, const char *platform, const Pair *pair)
+find_advice (const char *directory, const Pair *pair)
 {
-  g_autoptr (PtoWorker) worker = pto_worker_new (LEVEL_CHIP, platform, NULL);
-  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
-  g_autoptr (GPtrArray) buffers
-      = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_buffer_unref);
-  g_autoptr (GError) error = NULL;
   g_auto (Example) example = { 0 };
-  char *advice = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (GPtrArray) buffers = NULL;
+  g_autoptr (GError) error = NULL;
 
-  if (worker == NULL || !set_parameters (worker, manifest, item, TRUE, NULL)
-      || !pto_worker_set_parameter (worker, "schedule", "in-order", NULL)
-      || !example_start (&example, worker, manifest, item, NULL))
+  if (!example_open (&example, directory, option_case, option_platform, NULL)
+      || !set_parameters (&example, TRUE, NULL)
+      || !pto_worker_set_parameter (example.worker, "schedule", "in-order", NULL)
+      || !example_start (&example, NULL)
+      || (buffers = example_add_arguments (&example, args, NULL)) == NULL)
     return NULL;
-  for (guint i = 0; i < reference_get_n_arguments (example.reference); i++)
-    {
-      const ReferenceArgument *argument = reference_get_argument (example.reference, i);
-      PtoBuffer *buffer;
-
-      if (argument->is_scalar)
-        {
-          pto_task_args_add_scalar (args, argument->value);
-          continue;
-        }
-      buffer = example_add_array (worker, argument, args, NULL);
-      if (buffer == NULL)
-        return NULL;
-      g_ptr_array_add (buffers, buffer);
-    }
-  if (!pto_worker_run_callable (worker, example.handle, args, NULL, tool_get_cancellable (), &error)
-      && g_error_matches (error, PTO_ERROR, PTO_ERROR_ACCESS))
-    advice = choose_lines (error->message, pair);
-  /* Before their worker. */
-  g_ptr_array_set_size (buffers, 0);
-  return advice;
+  return !pto_worker_run_callable (example.worker, example.handle, args, NULL,
+                                   tool_get_cancellable (), &error)
+                 && g_error_matches (error, PTO_ERROR, PTO_ERROR_ACCESS)
+             ? choose_lines (error->message, pair)
+             : NULL;
 }
 
 /* --- JSON --- */
@@ -317,15 +300,15 @@ add_found (JsonBuilder *builder, const Search *search, const GArray *pairs, cons
 }
 
 static JsonBuilder *
-begin_json (PtoWorker *worker, const Manifest *manifest, const ManifestCase *item,
-            const Schedules *schedules)
+begin_json (const Schedules *schedules)
 {
+  const Example *example = schedules->example;
   JsonBuilder *builder = json_builder_new ();
 
   json_builder_begin_object (builder);
-  pto_json_add_string (builder, "example", manifest->name);
-  pto_json_add_string (builder, "case", item->name);
-  pto_json_add_string (builder, "platform", pto_worker_get_platform (worker));
+  pto_json_add_string (builder, "example", example->manifest->name);
+  pto_json_add_string (builder, "case", example->item->name);
+  pto_json_add_string (builder, "platform", pto_worker_get_platform (example->worker));
   pto_json_add_int (builder, "tasks", schedules->tasks->len);
   pto_json_add_boolean (builder, "passed", schedules->passed);
   pto_json_add_string (builder, "first_bad", schedules->first_bad);
@@ -335,18 +318,14 @@ begin_json (PtoWorker *worker, const Manifest *manifest, const ManifestCase *ite
 /* --- tables --- */
 
 static void
-print_head (PtoWorker *worker, const Manifest *manifest, const ManifestCase *item,
-            const Schedules *schedules)
+print_head (const Schedules *schedules)
 {
   g_autofree char *tasks = tool_group_digits (schedules->tasks->len);
   g_autofree char *verdict = NULL;
 
-  g_print (_ ("%s on %s: %s tasks, one after the other\n"), manifest->name,
-           pto_worker_get_platform (worker), tasks);
-  if (item->title != NULL)
-    tool_print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
-  else
-    tool_print_row (_ ("case"), item->name);
+  g_print (_ ("%s on %s: %s tasks, one after the other\n"), schedules->example->manifest->name,
+           pto_worker_get_platform (schedules->example->worker), tasks);
+  example_print_case (schedules->example);
   if (schedules->passed)
     verdict
         = g_strdup_printf (_ ("PASS  max error %.2g"),
@@ -403,19 +382,10 @@ print_covered (const Search *search)
 }
 
 static void
-print_lines (const char *name, const char *text)
-{
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-
-  for (guint i = 0; lines[i] != NULL; i++)
-    tool_print_row (i == 0 ? name : "", lines[i]);
-}
-
-static void
 print_found (const Search *search, const GArray *pairs, const char *advice)
 {
-  print_lines (search->result.verdict == VERDICT_FAILED ? _ ("fails") : _ ("changed"),
-               search->result.text != NULL ? search->result.text : _ ("not once more"));
+  tool_print_lines (search->result.verdict == VERDICT_FAILED ? _ ("fails") : _ ("changed"),
+                    search->result.text != NULL ? search->result.text : _ ("not once more"));
   if (search->is_shrunk)
     tool_print_row_printf (_ ("schedule"), _ ("%s  (from %s, by %" PRIu64 " others)"),
                            search->schedule, search->found, search->n_shrinking);
@@ -431,30 +401,31 @@ print_found (const Search *search, const GArray *pairs, const char *advice)
       tool_print_row_printf ("", _ ("and %s"), second);
     }
   if (advice != NULL)
-    print_lines (_ ("accesses"), advice);
+    tool_print_lines (_ ("accesses"), advice);
 }
 
 /* --- the command --- */
 
 /* checks: of the worker that is asked for advice. */
 static gboolean
-set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, gboolean checks,
-                GError **error)
+set_parameters (Example *example, gboolean checks, GError **error)
 {
+  const char *const own[][2] = { { "backend", "det" },
+                                 { "schedule", "" },
+                                 { "check", checks ? "access" : "none" },
+                                 /* Who ran when. */
+                                 { "trace", "1" },
+                                 { "trace-level", "1" } };
   gboolean is_apart = !checks && !option_no_isolate;
+  gboolean ok = TRUE;
 
   /* Unless somebody says otherwise: whatever a kernel does ends in a message. */
-  if ((checks || option_no_isolate || !example_is_in_environment ("isolate"))
-      && !pto_worker_set_parameter (worker, "isolate", is_apart ? "1" : "0", error))
-    return FALSE;
-  return example_set_case (worker, manifest, item, error)
-         && example_set_options (worker, manifest, item, option_set, error)
-         && pto_worker_set_parameter (worker, "backend", "det", error)
-         && pto_worker_set_parameter (worker, "schedule", "", error)
-         && pto_worker_set_parameter (worker, "check", checks ? "access" : "none", error)
-         /* Who ran when. */
-         && pto_worker_set_parameter (worker, "trace", "1", error)
-         && pto_worker_set_parameter (worker, "trace-level", "1", error);
+  if (!is_apart || !example_is_in_environment ("isolate"))
+    ok = pto_worker_set_parameter (example->worker, "isolate", is_apart ? "1" : "0", error);
+  ok = ok && example_set_case (example, error) && example_set_options (example, option_set, error);
+  for (guint i = 0; ok && i < G_N_ELEMENTS (own); i++)
+    ok = pto_worker_set_parameter (example->worker, own[i][0], own[i][1], error);
+  return ok;
 }
 
 /* What is typed and is this command's to choose. */
@@ -475,31 +446,29 @@ check_set (GError **error)
 }
 
 static gboolean
-parse_hazards (Class *classes, guint n, GError **error)
+parse_hazards (GError **error)
 {
-  g_auto (GStrv) names = g_strsplit (option_hazards != NULL ? option_hazards : "", ",", -1);
+  g_auto (GStrv) names = g_strsplit (option_hazards, ",", -1);
 
   for (guint i = 0; i == 0 || names[i] != NULL; i++)
     {
       gboolean is_known = FALSE;
 
-      for (guint c = 0; c < n && names[i] != NULL; c++)
+      for (guint c = 0; c < G_N_ELEMENTS (classes) && names[i] != NULL; c++)
         if (strcmp (names[i], "each") == 0 || strcmp (names[i], classes[c].name) == 0)
           is_known = classes[c].is_asked = TRUE;
-      if (is_known)
-        continue;
-      return tool_refuse (error, _ ("--hazards %s: each wanted, or some of raw,waw,war"),
-                          option_hazards);
+      if (!is_known)
+        return tool_refuse (error, _ ("--hazards %s: each wanted, or some of raw,waw,war"),
+                            option_hazards);
     }
   return TRUE;
 }
 
 /* One schedule, that somebody has. */
 static gboolean
-replay (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, Schedules *schedules,
-        GError **error)
+replay (Schedules *schedules, GError **error)
 {
-  ScheduleResult result;
+  g_auto (ScheduleResult) result = { 0 };
   gboolean is_other;
 
   if (!schedules_try (schedules, option_schedule, &result, error))
@@ -507,7 +476,7 @@ replay (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, Schedul
   is_other = schedule_result_is_other (&result);
   if (option_json)
     {
-      JsonBuilder *builder = begin_json (worker, manifest, item, schedules);
+      JsonBuilder *builder = begin_json (schedules);
 
       pto_json_add_string (builder, "schedule", option_schedule);
       pto_json_add_boolean (builder, "changes", is_other);
@@ -518,7 +487,7 @@ replay (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, Schedul
     }
   else
     {
-      print_head (worker, manifest, item, schedules);
+      print_head (schedules);
       tool_print_row (_ ("schedule"), option_schedule);
       if (result.verdict == VERDICT_SAME)
         tool_print_row (_ ("result"), _ ("the same bits"));
@@ -526,23 +495,23 @@ replay (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, Schedul
         tool_print_row_printf (_ ("result"), _ ("other bits, within the tolerance: %s"),
                                result.text);
       else
-        print_lines (result.verdict == VERDICT_FAILED ? _ ("fails") : _ ("changed"), result.text);
+        tool_print_lines (result.verdict == VERDICT_FAILED ? _ ("fails") : _ ("changed"),
+                          result.text);
     }
   if (is_other)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
                  _ ("%s: case \"%s\": with the schedule %s the result is another one: %s"),
-                 manifest->name, item->name, option_schedule, result.text);
-  schedule_result_clear (&result);
+                 schedules->example->manifest->name, schedules->example->item->name,
+                 option_schedule, result.text);
   return !is_other;
 }
 
 /* Without one class of hazards. */
 static void
-print_class (const Class *class)
+print_class (const char *class, const Search *search)
 {
-  const Search *search = &class->search;
   g_autoptr (GArray) pairs = find_pairs (search);
-  g_autofree char *name = g_strdup_printf (_ ("without %s"), class->name);
+  g_autofree char *name = g_strdup_printf (_ ("without %s"), class);
 
   if (search->schedule == NULL)
     {
@@ -575,11 +544,9 @@ say_why_no_classes (void)
 }
 
 static void
-print_all_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
-                const Schedules *schedules, const Search *search, const GArray *pairs,
-                const char *advice, const Class *classes, guint n_classes)
+print_all_json (const Search *search, const GArray *pairs, const char *advice)
 {
-  JsonBuilder *builder = begin_json (worker, manifest, item, schedules);
+  JsonBuilder *builder = begin_json (search->schedules);
 
   pto_json_add_int (builder, "seed", search->seed);
   pto_json_add_int (builder, "budget", search->budget);
@@ -590,7 +557,7 @@ print_all_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
       pto_json_add_string (builder, "without_not_tried",
                            search->schedule != NULL ? say_why_no_classes () : NULL);
       pto_json_begin_object (builder, "without");
-      for (guint c = 0; c < n_classes; c++)
+      for (guint c = 0; c < G_N_ELEMENTS (classes); c++)
         if (classes[c].search.schedules != NULL)
           {
             g_autoptr (GArray) found = find_pairs (&classes[c].search);
@@ -607,117 +574,93 @@ print_all_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
 }
 
 static void
-set_found (const Manifest *manifest, const ManifestCase *item, const Search *search, GError **error)
+print_all (const Search *search, const GArray *pairs, const char *advice)
 {
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-               _ ("%s: case \"%s\": the result depends on the order of its tasks: --schedule %s: "
-                  "%s"),
-               manifest->name, item->name, search->schedule,
-               search->result.text != NULL ? search->result.text : _ ("not once more"));
+  print_head (search->schedules);
+  print_counts (search);
+  if (search->schedule != NULL)
+    print_found (search, pairs, advice);
+  else
+    {
+      tool_print_row (_ ("result"), search->n_rounded > 0 ? _ ("the same, but for rounding")
+                                                          : _ ("the same bits each time"));
+      print_covered (search);
+    }
+  if (option_hazards != NULL && search->schedule != NULL)
+    tool_print_row (_ ("hazards"), say_why_no_classes ());
+  for (guint c = 0; c < G_N_ELEMENTS (classes); c++)
+    if (classes[c].search.schedules != NULL)
+      print_class (classes[c].name, &classes[c].search);
 }
 
+/* settings: of each search. */
 static gboolean
-explore (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, const char *platform,
-         Schedules *schedules, const Search *settings, Class *classes, guint n_classes,
-         GError **error)
+explore (const char *directory, Schedules *schedules, const Search *settings, GError **error)
 {
+  const Example *example = schedules->example;
   g_auto (Search) search = *settings;
   g_autoptr (GArray) pairs = NULL;
   g_autofree char *advice = NULL;
-  gboolean ok = TRUE;
 
   search.schedules = schedules;
   if (!search_run (&search, error))
     return FALSE;
   pairs = find_pairs (&search);
   if (pairs->len > 0)
-    advice = find_advice (manifest, item, platform, &g_array_index (pairs, Pair, 0));
+    advice = find_advice (directory, &g_array_index (pairs, Pair, 0));
   /* Of a result that depends on the order anyway nothing can be said of one class. */
-  for (guint c = 0; c < n_classes && ok && search.schedule == NULL; c++)
+  for (guint c = 0; c < G_N_ELEMENTS (classes) && search.schedule == NULL; c++)
     if (classes[c].is_asked)
       {
         classes[c].search = *settings;
         classes[c].search.schedules = schedules;
         classes[c].search.without = classes[c].item;
-        ok = search_run (&classes[c].search, error);
+        if (!search_run (&classes[c].search, error))
+          return FALSE;
       }
-  if (!ok)
-    return FALSE;
   if (option_json)
-    print_all_json (worker, manifest, item, schedules, &search, pairs, advice, classes, n_classes);
+    print_all_json (&search, pairs, advice);
   else
-    {
-      print_head (worker, manifest, item, schedules);
-      print_counts (&search);
-      if (search.schedule != NULL)
-        print_found (&search, pairs, advice);
-      else
-        {
-          tool_print_row (_ ("result"), search.n_rounded > 0 ? _ ("the same, but for rounding")
-                                                             : _ ("the same bits each time"));
-          print_covered (&search);
-        }
-      if (option_hazards != NULL && search.schedule != NULL)
-        tool_print_row (_ ("hazards"), say_why_no_classes ());
-      for (guint c = 0; c < n_classes; c++)
-        if (classes[c].search.schedules != NULL)
-          print_class (&classes[c]);
-    }
+    print_all (&search, pairs, advice);
   if (search.schedule != NULL)
-    set_found (manifest, item, &search, error);
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                 _ ("%s: case \"%s\": the result depends on the order of its tasks: --schedule %s: "
+                    "%s"),
+                 example->manifest->name, example->item->name, search.schedule,
+                 search.result.text != NULL ? search.result.text : _ ("not once more"));
   else if (!schedules->passed)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
                  _ ("%s: case \"%s\": in the order of its submits it is wrong already: %s"),
-                 manifest->name, item->name, schedules->first_bad);
+                 example->manifest->name, example->item->name, schedules->first_bad);
   return search.schedule == NULL && schedules->passed;
 }
 
 static gboolean
-explore_example (const char *directory, const Search *settings, Class *classes, guint n_classes,
-                 GError **error)
+explore_example (const char *directory, const Search *settings, GError **error)
 {
-  const char *platform = option_platform != NULL ? option_platform : "a2a3sim";
-  g_autoptr (Manifest) manifest = NULL;
-  g_autoptr (PtoWorker) worker = NULL;
-  g_autoptr (PtoPlatform) known = NULL;
   g_auto (Example) example = { 0 };
   g_auto (Schedules) schedules = { 0 };
   g_autoptr (GError) local = NULL;
-  const ManifestCase *item;
 
-  known = example_find_platform (platform, error);
-  if (known == NULL)
-    return FALSE;
-  manifest = manifest_load (directory, error);
-  item = manifest != NULL ? manifest_find_case (manifest, option_case, error) : NULL;
-  if (item == NULL)
-    return FALSE;
-  worker = pto_worker_new (LEVEL_CHIP, platform, error);
-  if (worker == NULL || !set_parameters (worker, manifest, item, FALSE, error))
-    return FALSE;
   /* What is garbled is told before anything is built. */
-  if (!example_set_schedule (worker, option_schedule, error))
+  if (!example_open (&example, directory, option_case, option_platform, error)
+      || !set_parameters (&example, FALSE, error)
+      || !example_set_schedule (&example, option_schedule, error)
+      || !example_start (&example, error))
     return FALSE;
-  if (!example_start (&example, worker, manifest, item, error))
-    return FALSE;
-  if (!schedules_open (&schedules, worker, &example, item, option_exact, &local))
+  if (!schedules_open (&schedules, &example, option_exact, &local))
     {
       g_set_error (error, TOOL_ERROR, tool_get_status (local), _ ("%s: case \"%s\": %s"),
-                   manifest->name, item->name, local->message);
+                   example.manifest->name, example.item->name, local->message);
       return FALSE;
     }
-  if (option_schedule != NULL)
-    return replay (worker, manifest, item, &schedules, error);
-  return explore (worker, manifest, item, platform, &schedules, settings, classes, n_classes,
-                  error);
+  return option_schedule != NULL ? replay (&schedules, error)
+                                 : explore (directory, &schedules, settings, error);
 }
 
 static gboolean
 tool_explore (char **words, GError **error)
 {
-  Class classes[] = { { .name = "raw", .item = "without-raw" },
-                      { .name = "waw", .item = "without-waw" },
-                      { .name = "war", .item = "without-war" } };
   Search settings = { .budget = BUDGET, .seed = SEED };
   guint64 seconds = SECONDS;
   gboolean ok;
@@ -725,15 +668,10 @@ tool_explore (char **words, GError **error)
   /* What kernels print is no part of it. */
   if (option_json)
     pto_stdout_divert ();
-  if ((option_budget != NULL
-       && !tool_parse_number ("budget", option_budget, 1, G_MAXUINT32, &settings.budget, error))
-      || (option_time != NULL
-          && !tool_parse_number ("time", option_time, 1, TIME_MAX, &seconds, error))
-      || (option_seed != NULL
-          && !tool_parse_number ("seed", option_seed, 0, G_MAXUINT32, &settings.seed, error))
-      || !check_set (error))
-    return FALSE;
-  if (option_hazards != NULL && !parse_hazards (classes, G_N_ELEMENTS (classes), error))
+  if (!tool_parse_number ("budget", option_budget, 1, G_MAXUINT32, &settings.budget, error)
+      || !tool_parse_number ("time", option_time, 1, TIME_MAX, &seconds, error)
+      || !tool_parse_number ("seed", option_seed, 0, G_MAXUINT32, &settings.seed, error)
+      || !check_set (error) || (option_hazards != NULL && !parse_hazards (error)))
     return FALSE;
   if (option_schedule != NULL
       && (option_budget != NULL || option_time != NULL || option_seed != NULL
@@ -745,7 +683,7 @@ tool_explore (char **words, GError **error)
   settings.limit_us = (gint64) seconds * G_USEC_PER_SEC;
   if (option_json)
     tool_begin_document ();
-  ok = explore_example (words[1], &settings, classes, G_N_ELEMENTS (classes), error);
+  ok = explore_example (words[1], &settings, error);
   if (option_json)
     tool_end_document ();
   for (guint c = 0; c < G_N_ELEMENTS (classes); c++)

@@ -21,17 +21,8 @@ task_clear (gpointer data)
 void
 schedules_clear (Schedules *schedules)
 {
-  guint n = schedules->reference != NULL ? reference_get_n_arguments (schedules->reference) : 0;
-
-  for (guint i = 0; i < n; i++)
-    {
-      if (schedules->buffers != NULL)
-        g_clear_pointer (&schedules->buffers[i], pto_buffer_unref);
-      if (schedules->expected != NULL)
-        g_free (schedules->expected[i]);
-    }
-  g_free (schedules->buffers);
-  g_free (schedules->expected);
+  g_clear_pointer (&schedules->buffers, g_ptr_array_unref);
+  g_clear_pointer (&schedules->expected, g_ptr_array_unref);
   g_free (schedules->scratch);
   g_free (schedules->first_bad);
   g_clear_pointer (&schedules->args, pto_task_args_unref);
@@ -54,17 +45,34 @@ schedule_result_is_other (const ScheduleResult *result)
 
 /* --- one run --- */
 
+static guint
+count_arguments (const Schedules *schedules)
+{
+  return reference_get_n_arguments (schedules->example->reference);
+}
+
+static const ReferenceArgument *
+get_argument (const Schedules *schedules, guint i)
+{
+  return reference_get_argument (schedules->example->reference, i);
+}
+
+static guint64
+get_address (const Schedules *schedules, guint i)
+{
+  return pto_buffer_get_address (g_ptr_array_index (schedules->buffers, i));
+}
+
 /* Each argument as the reference has made it, whatever the run before has left there. */
 static gboolean
 fill_arguments (Schedules *schedules, GError **error)
 {
-  for (guint i = 0; i < reference_get_n_arguments (schedules->reference); i++)
+  for (guint i = 0; i < count_arguments (schedules); i++)
     {
-      const ReferenceArgument *argument = reference_get_argument (schedules->reference, i);
+      const ReferenceArgument *argument = get_argument (schedules, i);
 
-      if (schedules->buffers[i] != NULL
-          && !pto_worker_copy_to_address (schedules->worker,
-                                          pto_buffer_get_address (schedules->buffers[i]),
+      if (!argument->is_scalar
+          && !pto_worker_copy_to_address (schedules->example->worker, get_address (schedules, i),
                                           (guintptr) argument->data, argument->n_bytes, error))
         return FALSE;
     }
@@ -75,11 +83,9 @@ fill_arguments (Schedules *schedules, GError **error)
 static gboolean
 read_output (Schedules *schedules, guint i, GError **error)
 {
-  const ReferenceArgument *argument = reference_get_argument (schedules->reference, i);
-
-  return pto_worker_copy_from_address (schedules->worker, (guintptr) schedules->scratch,
-                                       pto_buffer_get_address (schedules->buffers[i]),
-                                       argument->n_bytes, error);
+  return pto_worker_copy_from_address (schedules->example->worker, (guintptr) schedules->scratch,
+                                       get_address (schedules, i),
+                                       get_argument (schedules, i)->n_bytes, error);
 }
 
 /* Is what has failed the example's doing? */
@@ -97,12 +103,11 @@ run (Schedules *schedules, const char *schedule, ScheduleResult *result, GError 
 {
   g_autoptr (GError) local = NULL;
 
-  schedules->n_runs++;
-  if (!pto_worker_set_parameter (schedules->worker, "schedule", schedule, error)
+  if (!pto_worker_set_parameter (schedules->example->worker, "schedule", schedule, error)
       || !fill_arguments (schedules, error))
     return FALSE;
-  if (pto_worker_run_callable (schedules->worker, schedules->handle, schedules->args, NULL,
-                               tool_get_cancellable (), &local))
+  if (pto_worker_run_callable (schedules->example->worker, schedules->example->handle,
+                               schedules->args, NULL, tool_get_cancellable (), &local))
     return TRUE;
   if (!is_of_example (local))
     {
@@ -128,32 +133,34 @@ find_difference (const guint8 *got, const guint8 *expected, guint64 n)
 static void
 compare_output (Schedules *schedules, guint i, ScheduleResult *result)
 {
-  const ReferenceArgument *argument = reference_get_argument (schedules->reference, i);
+  const ReferenceArgument *argument = get_argument (schedules, i);
+  const guint8 *expected = g_ptr_array_index (schedules->expected, i);
   Verdict verdict = VERDICT_CHANGED;
   guint64 index;
 
-  if (memcmp (schedules->scratch, schedules->expected[i], argument->n_bytes) == 0)
+  if (memcmp (schedules->scratch, expected, argument->n_bytes) == 0)
     return;
   /* What is wrong already has no tolerance. */
   if (!schedules->is_exact && schedules->passed)
     {
       Comparison comparison;
 
-      reference_compare (argument, schedules->scratch, &schedules->item->tolerance, &comparison);
+      reference_compare (argument, schedules->scratch, &schedules->example->item->tolerance,
+                         &comparison);
       if (comparison.passed)
         verdict = VERDICT_ROUNDED;
       comparison_clear (&comparison);
     }
   if (result->verdict >= verdict)
     return;
-  index = find_difference (schedules->scratch, schedules->expected[i], argument->n_bytes)
+  index = find_difference (schedules->scratch, expected, argument->n_bytes)
           / (argument->n_bytes / argument->n_elements);
   g_free (result->text);
   *result = (ScheduleResult){
     .verdict = verdict,
     .output = argument,
     .index = index,
-    .text = reference_describe (argument, schedules->scratch, schedules->expected[i], index),
+    .text = reference_describe (argument, schedules->scratch, expected, index),
   };
 }
 
@@ -163,11 +170,9 @@ schedules_try (Schedules *schedules, const char *schedule, ScheduleResult *resul
   *result = (ScheduleResult){ .verdict = VERDICT_SAME };
   if (!run (schedules, schedule, result, error))
     return FALSE;
-  for (guint i = 0;
-       result->verdict != VERDICT_FAILED && i < reference_get_n_arguments (schedules->reference);
-       i++)
+  for (guint i = 0; result->verdict != VERDICT_FAILED && i < count_arguments (schedules); i++)
     {
-      if (!reference_get_argument (schedules->reference, i)->is_output)
+      if (!get_argument (schedules, i)->is_output)
         continue;
       if (!read_output (schedules, i, error))
         {
@@ -181,18 +186,11 @@ schedules_try (Schedules *schedules, const char *schedule, ScheduleResult *resul
 
 /* --- orders --- */
 
-typedef struct
-{
-  gint64 start;
-  guint64 id;
-  char *kernel;
-} Ran;
-
 static gint
-compare_ran (gconstpointer a, gconstpointer b)
+compare_starts (gconstpointer a, gconstpointer b)
 {
-  const Ran *x = a;
-  const Ran *y = b;
+  const ScheduledTask *x = a;
+  const ScheduledTask *y = b;
 
   return x->start < y->start ? -1 : x->start > y->start;
 }
@@ -200,42 +198,42 @@ compare_ran (gconstpointer a, gconstpointer b)
 /* What the last run ran, in its order. One task runs after the other, so no two have begun at the
  * same time. NULL: that is not known. */
 static GArray *
-dup_ran (Schedules *schedules, gboolean with_kernels)
+dup_ran (Schedules *schedules)
 {
-  g_autoptr (PtoTrace) trace = pto_worker_ref_trace (schedules->worker);
+  g_autoptr (PtoTrace) trace = pto_worker_ref_trace (schedules->example->worker);
   g_autoptr (GListModel) tasks = trace != NULL ? pto_trace_list_tasks (trace) : NULL;
   GArray *ran;
 
   if (trace == NULL || pto_trace_get_dropped (trace) > 0)
     return NULL;
-  ran = g_array_new (FALSE, FALSE, sizeof (Ran));
+  ran = g_array_new (FALSE, FALSE, sizeof (ScheduledTask));
+  g_array_set_clear_func (ran, task_clear);
   for (guint i = 0; tasks != NULL && i < g_list_model_get_n_items (tasks); i++)
     {
       g_autoptr (PtoTraceTask) task = g_list_model_get_item (tasks, i);
-      Ran item
+      ScheduledTask item
           = { .start = pto_trace_task_get_start_ns (task), .id = pto_trace_task_get_id (task) };
 
       if (item.start < 0)
         continue;
-      if (with_kernels)
-        item.kernel = g_strdup (pto_trace_task_get_name (task));
+      item.kernel = g_strdup (pto_trace_task_get_name (task));
       g_array_append_val (ran, item);
     }
-  g_array_sort (ran, compare_ran);
+  g_array_sort (ran, compare_starts);
   return ran;
 }
 
 GArray *
 schedules_dup_order (Schedules *schedules)
 {
-  g_autoptr (GArray) ran = dup_ran (schedules, FALSE);
+  g_autoptr (GArray) ran = dup_ran (schedules);
   g_autoptr (GArray) order = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autofree gboolean *has_run = g_new0 (gboolean, MAX (schedules->tasks->len, 1));
 
   for (guint i = 0; ran != NULL && i < ran->len; i++)
     {
       guint number = GPOINTER_TO_UINT (
-          g_hash_table_lookup (schedules->numbers, &g_array_index (ran, Ran, i).id));
+          g_hash_table_lookup (schedules->numbers, &g_array_index (ran, ScheduledTask, i).id));
 
       if (number == 0)
         return NULL;
@@ -252,22 +250,14 @@ schedules_dup_order (Schedules *schedules)
 static gboolean
 note_tasks (Schedules *schedules)
 {
-  g_autoptr (GArray) ran = dup_ran (schedules, TRUE);
+  GArray *tasks = schedules->tasks = dup_ran (schedules);
 
-  if (ran == NULL)
+  if (tasks == NULL)
     return FALSE;
-  schedules->tasks = g_array_new (FALSE, FALSE, sizeof (ScheduledTask));
-  g_array_set_clear_func (schedules->tasks, task_clear);
-  schedules->numbers = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
-  for (guint i = 0; i < ran->len; i++)
-    {
-      const Ran *item = &g_array_index (ran, Ran, i);
-      ScheduledTask task = { .id = item->id, .kernel = item->kernel };
-
-      g_array_append_val (schedules->tasks, task);
-      g_hash_table_insert (schedules->numbers, g_memdup2 (&item->id, sizeof item->id),
-                           GUINT_TO_POINTER (i + 1));
-    }
+  schedules->numbers = g_hash_table_new (g_int64_hash, g_int64_equal);
+  for (guint i = 0; i < tasks->len; i++)
+    g_hash_table_insert (schedules->numbers, &g_array_index (tasks, ScheduledTask, i).id,
+                         GUINT_TO_POINTER (i + 1));
   return TRUE;
 }
 
@@ -331,23 +321,26 @@ static gboolean
 keep_outputs (Schedules *schedules, GError **error)
 {
   schedules->passed = TRUE;
-  for (guint i = 0; i < reference_get_n_arguments (schedules->reference); i++)
+  schedules->expected = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < count_arguments (schedules); i++)
     {
-      const ReferenceArgument *argument = reference_get_argument (schedules->reference, i);
+      const ReferenceArgument *argument = get_argument (schedules, i);
       Comparison comparison;
 
+      g_ptr_array_add (schedules->expected, NULL);
       if (!argument->is_output)
         continue;
       if (!read_output (schedules, i, error))
         return FALSE;
-      schedules->expected[i] = g_memdup2 (schedules->scratch, argument->n_bytes);
-      reference_compare (argument, schedules->scratch, &schedules->item->tolerance, &comparison);
+      schedules->expected->pdata[i] = g_memdup2 (schedules->scratch, argument->n_bytes);
+      reference_compare (argument, schedules->scratch, &schedules->example->item->tolerance,
+                         &comparison);
       schedules->max_abs_error = MAX (schedules->max_abs_error, comparison.max_abs_error);
       not_finite_add (&schedules->differing, &comparison.differing);
       if (!comparison.passed && schedules->passed)
         {
           schedules->passed = FALSE;
-          schedules->first_bad = g_strdup (comparison.first_bad);
+          schedules->first_bad = g_steal_pointer (&comparison.first_bad);
         }
       comparison_clear (&comparison);
     }
@@ -357,51 +350,27 @@ keep_outputs (Schedules *schedules, GError **error)
 static gboolean
 make_arguments (Schedules *schedules, GError **error)
 {
-  guint n = reference_get_n_arguments (schedules->reference);
   guint64 largest = 1;
 
   schedules->args = pto_task_args_new ();
-  schedules->buffers = g_new0 (PtoBuffer *, MAX (n, 1));
-  schedules->expected = g_new0 (guint8 *, MAX (n, 1));
-  for (guint i = 0; i < n; i++)
-    {
-      const ReferenceArgument *argument = reference_get_argument (schedules->reference, i);
-
-      if (argument->is_scalar)
-        {
-          pto_task_args_add_scalar (schedules->args, argument->value);
-          continue;
-        }
-      schedules->buffers[i]
-          = example_add_array (schedules->worker, argument, schedules->args, error);
-      if (schedules->buffers[i] == NULL)
-        return FALSE;
-      largest = MAX (largest, argument->n_bytes);
-    }
+  schedules->buffers = example_add_arguments (schedules->example, schedules->args, error);
+  for (guint i = 0; i < count_arguments (schedules); i++)
+    largest = MAX (largest, get_argument (schedules, i)->n_bytes);
   schedules->scratch = g_malloc (largest);
-  return TRUE;
+  return schedules->buffers != NULL;
 }
 
 gboolean
-schedules_open (Schedules *schedules, PtoWorker *worker, const Example *example,
-                const ManifestCase *item, gboolean is_exact, GError **error)
+schedules_open (Schedules *schedules, const Example *example, gboolean is_exact, GError **error)
 {
-  ScheduleResult result = { .verdict = VERDICT_SAME };
-  gboolean is_same;
+  g_auto (ScheduleResult) result = { .verdict = VERDICT_SAME };
 
-  schedules->worker = worker;
-  schedules->handle = example->handle;
-  schedules->reference = example->reference;
-  schedules->item = item;
+  schedules->example = example;
   schedules->is_exact = is_exact;
   if (!make_arguments (schedules, error) || !run (schedules, IN_ORDER, &result, error))
     return FALSE;
   if (result.verdict == VERDICT_FAILED)
-    {
-      tool_fail (error, _ ("in the order of its submits it fails already: %s"), result.text);
-      schedule_result_clear (&result);
-      return FALSE;
-    }
+    return tool_fail (error, _ ("in the order of its submits it fails already: %s"), result.text);
   if (!note_tasks (schedules))
     return tool_fail (error, _ ("which tasks have run is not known: set trace-records higher"));
   if (!keep_outputs (schedules, error))
@@ -410,13 +379,12 @@ schedules_open (Schedules *schedules, PtoWorker *worker, const Example *example,
   if (!schedules_try (schedules, IN_ORDER, &result, error))
     return FALSE;
   schedules->is_exact = is_exact;
-  is_same = result.verdict == VERDICT_SAME;
-  if (!is_same)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                 _ ("two runs in the order of its submits differ, so nothing can be said of other "
-                    "orders: %s (a kernel that keeps something in static variables, or asks for "
-                    "the time?)"),
-                 result.text);
-  schedule_result_clear (&result);
-  return is_same;
+  if (result.verdict == VERDICT_SAME)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+               _ ("two runs in the order of its submits differ, so nothing can be said of other "
+                  "orders: %s (a kernel that keeps something in static variables, or asks for "
+                  "the time?)"),
+               result.text);
+  return FALSE;
 }

@@ -14,6 +14,7 @@ G_BEGIN_DECLS
 /* A task that runs a kernel. */
 typedef struct
 {
+  gint64 start; /* ns */
   guint64 id;
   char *kernel;
 } ScheduledTask;
@@ -45,19 +46,15 @@ typedef struct
 
 typedef struct
 {
-  PtoWorker *worker;
-  PtoCallableHandle *handle;
-  Reference *reference;
-  const ManifestCase *item;
+  const Example *example;
   PtoTaskArgs *args;
-  PtoBuffer **buffers; /* of each argument that is an array */
-  guint8 **expected;   /* of each output: its bits in the order of submits */
+  GPtrArray *buffers;  /* of each argument; NULL: a scalar */
+  GPtrArray *expected; /* of each output: its bits in the order of submits; NULL: another one */
   guint8 *scratch;
   gboolean is_exact; /* rounding is a change */
-  guint64 n_runs;
 
   GArray *tasks;        /* ScheduledTask, by number */
-  GHashTable *numbers;  /* guint64 id -> number + 1 */
+  GHashTable *numbers;  /* their ids -> number + 1 */
   gboolean passed;      /* in the order of submits it is as the reference expects */
   double max_abs_error; /* then; of finite elements */
   NotFinite differing;  /* then */
@@ -66,8 +63,8 @@ typedef struct
 
 /* Runs it in the order of submits, twice: what differs then differs by itself. The worker records
  * its runs, on the back end det. */
-gboolean schedules_open (Schedules *schedules, PtoWorker *worker, const Example *example,
-                         const ManifestCase *item, gboolean is_exact, GError **error);
+gboolean schedules_open (Schedules *schedules, const Example *example, gboolean is_exact,
+                         GError **error);
 void schedules_clear (Schedules *schedules);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Schedules, schedules_clear)
@@ -77,6 +74,9 @@ gboolean schedules_try (Schedules *schedules, const char *schedule, ScheduleResu
                         GError **error);
 void schedule_result_clear (ScheduleResult *result);
 gboolean schedule_result_is_other (const ScheduleResult *result);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ScheduleResult, schedule_result_clear)
+
 /* The numbers of the tasks of the last run, in the order in which they ran; behind them those that
  * did not, for it has failed. NULL: that is not known. */
 GArray *schedules_dup_order (Schedules *schedules);

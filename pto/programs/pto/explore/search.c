@@ -68,17 +68,14 @@ is_over (gpointer data)
 static gboolean
 try_schedule (Search *search, const char *schedule)
 {
-  ScheduleResult result;
-  gboolean is_other;
+  g_auto (ScheduleResult) result = { 0 };
 
   if (search->error != NULL
       || !schedules_try (search->schedules, schedule, &result, &search->error))
     return FALSE;
-  is_other = schedule_result_is_other (&result);
   search->n_rounded += result.verdict == VERDICT_ROUNDED && search->n_shrinking == 0;
-  schedule_result_clear (&result);
   tell_progress (search, FALSE);
-  return is_other;
+  return schedule_result_is_other (&result);
 }
 
 static gboolean

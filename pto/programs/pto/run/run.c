@@ -18,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEVEL_CHIP 2
-
 static char *option_case;
 static char *option_platform;
 static char *option_backend;
@@ -105,8 +103,6 @@ typedef struct
   guint64 n_allowed;   /* wrong elements of outputs that have passed all the same */
   guint64 n_bad;       /* in the first repetition that had any */
   guint64 n_compared;
-  double build_seconds;
-  guint n_built; /* objects that the compiler had to make: kernels and orchestration */
   char *first_bad;
   char *first_writer; /* the task that has written it last; NULL: not known */
   char *bad_lines;
@@ -167,59 +163,50 @@ is_record (const char *path)
 static gboolean
 check_effect (PtoWorker *worker, const char *backend, GError **error)
 {
+  /* Of the back end det alone. */
+  const struct
+  {
+    const char *name;
+    const char *set;
+    const char *option; /* NULL: there is no such option, but --set */
+  } of_det[] = { { "seed", "set seed", option_seed },
+                 { "jitter", "set jitter", NULL },
+                 { "costs", "set costs", option_costs } };
   g_autofree char *trace = pto_worker_dup_parameter (worker, "trace", NULL);
-  gboolean recorded = g_strcmp0 (trace, "1") == 0 || is_file_wanted ()
-                      || (option_json && strcmp (backend, "det") == 0);
-  const char *option = option_seed != NULL ? "seed" : "set seed";
+  gboolean is_det = strcmp (backend, "det") == 0;
+  gboolean recorded = g_strcmp0 (trace, "1") == 0 || is_file_wanted () || (option_json && is_det);
 
-  if ((option_seed != NULL || example_was_set (option_set, "seed")) && strcmp (backend, "det") != 0)
-    tool_refuse (error, _ ("--%s has no effect on the back end %s: add --backend det"), option,
-                 backend);
-  else if (option_no_isolate && example_was_set (option_set, "isolate"))
-    tool_refuse (
+  for (guint i = 0; i < G_N_ELEMENTS (of_det); i++)
+    if (!is_det && (of_det[i].option != NULL || example_was_set (option_set, of_det[i].name)))
+      return tool_refuse (error, _ ("--%s has no effect on the back end %s: add --backend det"),
+                          of_det[i].option != NULL ? of_det[i].name : of_det[i].set, backend);
+  if (option_no_isolate && example_was_set (option_set, "isolate"))
+    return tool_refuse (
         error,
         _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
-  else if (example_was_set (option_set, "carriers") && strcmp (backend, "par") != 0)
-    tool_refuse (error, _ ("--set carriers has no effect on the back end %s, only on par"),
-                 backend);
-  else if (example_was_set (option_set, "utilization") && strcmp (backend, "det") == 0)
-    tool_refuse (error,
-                 _ ("--set utilization has no effect on the back end det, which always knows it"));
-  else if ((option_schedule != NULL || example_was_set (option_set, "schedule"))
-           && strcmp (backend, "det") != 0)
-    tool_refuse (
+  if (example_was_set (option_set, "carriers") && strcmp (backend, "par") != 0)
+    return tool_refuse (error, _ ("--set carriers has no effect on the back end %s, only on par"),
+                        backend);
+  if (example_was_set (option_set, "utilization") && is_det)
+    return tool_refuse (
+        error, _ ("--set utilization has no effect on the back end det, which always knows it"));
+  if ((option_schedule != NULL || example_was_set (option_set, "schedule")) && !is_det)
+    return tool_refuse (
         error, _ ("--%s needs the back end det, not %s: no other knows when nothing else goes on"),
         option_schedule != NULL ? "schedule" : "set schedule", backend);
-  else if (example_was_set (option_set, "jitter") && strcmp (backend, "det") != 0)
-    tool_refuse (error, _ ("--set jitter has no effect on the back end %s: add --backend det"),
-                 backend);
-  else if ((option_costs != NULL || example_was_set (option_set, "costs"))
-           && strcmp (backend, "det") != 0)
-    tool_refuse (error, _ ("--%s has no effect on the back end %s: add --backend det"),
-                 option_costs != NULL ? "costs" : "set costs", backend);
-  else if (example_was_set (option_set, "trace-records") && !recorded)
-    tool_refuse (
-        error, _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
-                  "--trace or --svg"));
-  else
-    return TRUE;
-  return FALSE;
+  return !example_was_set (option_set, "trace-records") || recorded
+         || tool_refuse (
+             error,
+             _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
+                "--trace or --svg"));
 }
 
 static gboolean
-checks_accesses (PtoWorker *worker)
+is_set_to (PtoWorker *worker, const char *parameter, const char *value)
 {
-  g_autofree char *check = pto_worker_dup_parameter (worker, "check", NULL);
+  g_autofree char *found = pto_worker_dup_parameter (worker, parameter, NULL);
 
-  return g_strcmp0 (check, "access") == 0;
-}
-
-static gboolean
-is_isolated (PtoWorker *worker)
-{
-  g_autofree char *isolate = pto_worker_dup_parameter (worker, "isolate", NULL);
-
-  return g_strcmp0 (isolate, "1") == 0;
+  return g_strcmp0 (found, value) == 0;
 }
 
 /* The last writer of an element: a task may have written some bytes of it only. */
@@ -235,8 +222,9 @@ dup_writer (PtoWorker *worker, PtoBuffer *buffer, guint64 index, guint64 n_bytes
 }
 
 static gboolean
-set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, GError **error)
+set_parameters (Example *example, GError **error)
 {
+  PtoWorker *worker = example->worker;
   g_autofree char *backend = NULL;
   gboolean deterministic;
 
@@ -246,7 +234,7 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
       && !pto_worker_set_parameter (worker, "isolate",
                                     option_no_isolate || option_check != NULL ? "0" : "1", error))
     return FALSE;
-  if (!example_set_case (worker, manifest, item, error))
+  if (!example_set_case (example, error))
     return FALSE;
 
   /* How busy the cores were is worth two looks at the clock a task, unless somebody says otherwise.
@@ -254,22 +242,17 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   if (!example_is_in_environment ("utilization")
       && !pto_worker_set_parameter (worker, "utilization", "1", error))
     return FALSE;
-  if (!example_set_options (worker, manifest, item, option_set, error))
-    return FALSE;
-  if (option_backend != NULL
-      && !example_set_option (worker, "backend", "backend", option_backend, error))
+  if (!example_set_options (example, option_set, error)
+      || !example_set_option (example, "backend", option_backend, error))
     return FALSE;
   /* No other has one. */
   if (option_schedule != NULL && option_backend == NULL && !example_was_set (option_set, "backend")
       && !pto_worker_set_parameter (worker, "backend", "det", error))
     return FALSE;
-  if (!example_set_schedule (worker, option_schedule, error))
-    return FALSE;
-  if (option_seed != NULL && !example_set_option (worker, "seed", "seed", option_seed, error))
-    return FALSE;
-  if (option_check != NULL && !example_set_option (worker, "check", "check", option_check, error))
-    return FALSE;
-  if (option_costs != NULL && !example_set_option (worker, "costs", "costs", option_costs, error))
+  if (!example_set_schedule (example, option_schedule, error)
+      || !example_set_option (example, "seed", option_seed, error)
+      || !example_set_option (example, "check", option_check, error)
+      || !example_set_option (example, "costs", option_costs, error))
     return FALSE;
 
   backend = pto_worker_dup_parameter (worker, "backend", error);
@@ -288,75 +271,27 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
          || pto_worker_set_parameter (worker, "trace-level", "4", error);
 }
 
-/* Makes the arguments on the device, runs, and compares every output. */
+/* Compares all outputs. */
 static gboolean
-run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
-          const ManifestCase *item, Reference *reference, Outcome *outcome, GError **error)
+compare_outputs (const Example *example, const GPtrArray *buffers, Outcome *outcome, GError **error)
 {
-  guint n = reference_get_n_arguments (reference);
-  g_autofree PtoBuffer **buffers = g_new0 (PtoBuffer *, MAX (n, 1));
-  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
-  g_autoptr (PtoCallConfig) config = NULL;
-  g_autoptr (GError) local = NULL;
   NotFinite differing = { 0 };
   guint64 n_allowed = 0;
-  gboolean good = TRUE;
-  guint64 ns;
 
-  /* Of the first repetition: the others do the same. */
-  if (option_dump != NULL && outcome->run_ns->len == 0)
+  for (guint i = 0; i < buffers->len; i++)
     {
-      config = pto_call_config_new ();
-      pto_call_config_set_enable_dump_tensor (config, 1);
-      pto_call_config_set_dump_filter (config, option_dump_filter);
-      pto_call_config_set_output_prefix (config, option_dump);
-    }
-
-  for (guint i = 0; i < n && good; i++)
-    {
-      const ReferenceArgument *argument = reference_get_argument (reference, i);
-
-      if (argument->is_scalar)
-        {
-          pto_task_args_add_scalar (args, argument->value);
-          continue;
-        }
-      buffers[i] = example_add_array (worker, argument, args, &local);
-      good = buffers[i] != NULL;
-    }
-  good = good
-         && pto_worker_run_callable (worker, handle, args, config, tool_get_cancellable (), &local);
-  /* The tasks have run, and what they gave can be looked at. */
-  if (g_error_matches (local, PTO_ERROR, PTO_ERROR_ACCESS))
-    {
-      if (outcome->lies == NULL)
-        outcome->lies = g_strdup (local->message);
-      g_clear_error (&local);
-      good = TRUE;
-    }
-
-  if (good && config != NULL)
-    outcome->dump_file = g_strconcat (option_dump, "dump.json", NULL);
-  if (good)
-    {
-      g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
-      outcome->statistics = pto_worker_dup_statistics (worker);
-      ns = pto_run_statistics_get_run_ns (outcome->statistics);
-      g_array_append_val (outcome->run_ns, ns);
-    }
-  for (guint i = 0; i < n && good; i++)
-    {
-      const ReferenceArgument *argument = reference_get_argument (reference, i);
+      const ReferenceArgument *argument = reference_get_argument (example->reference, i);
+      PtoBuffer *buffer = g_ptr_array_index (buffers, i);
       g_autoptr (GBytes) bytes = NULL;
       Comparison comparison;
 
       if (!argument->is_output)
         continue;
-      bytes = pto_buffer_read (buffers[i], 0, argument->n_bytes, &local);
-      good = bytes != NULL;
-      if (!good)
-        break;
-      reference_compare (argument, g_bytes_get_data (bytes, NULL), &item->tolerance, &comparison);
+      bytes = pto_buffer_read (buffer, 0, argument->n_bytes, error);
+      if (bytes == NULL)
+        return FALSE;
+      reference_compare (argument, g_bytes_get_data (bytes, NULL), &example->item->tolerance,
+                         &comparison);
       outcome->max_abs_error = MAX (outcome->max_abs_error, comparison.max_abs_error);
       outcome->max_rel_error = MAX (outcome->max_rel_error, comparison.max_rel_error);
       not_finite_add (&differing, &comparison.differing);
@@ -366,7 +301,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
           outcome->n_bad = comparison.n_bad;
           outcome->n_compared = argument->n_elements;
           outcome->first_bad = g_steal_pointer (&comparison.first_bad);
-          outcome->first_writer = dup_writer (worker, buffers[i], comparison.first_index,
+          outcome->first_writer = dup_writer (example->worker, buffer, comparison.first_index,
                                               argument->n_bytes / argument->n_elements);
           outcome->bad_lines = g_steal_pointer (&comparison.bad_lines);
         }
@@ -376,11 +311,54 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
   if (differing.n_nan + differing.n_infinite
       > outcome->differing.n_nan + outcome->differing.n_infinite)
     outcome->differing = differing;
-  for (guint i = 0; i < n; i++)
-    g_clear_pointer (&buffers[i], pto_buffer_unref);
-  if (!good)
-    tool_fail (error, _ ("%s: case \"%s\": %s"), manifest->name, item->name, local->message);
-  return good;
+  return TRUE;
+}
+
+/* Of the first repetition: the others do the same. NULL: nothing is dumped. */
+static PtoCallConfig *
+make_config (const Outcome *outcome)
+{
+  PtoCallConfig *config;
+
+  if (option_dump == NULL || outcome->run_ns->len > 0)
+    return NULL;
+  config = pto_call_config_new ();
+  pto_call_config_set_enable_dump_tensor (config, 1);
+  pto_call_config_set_dump_filter (config, option_dump_filter);
+  pto_call_config_set_output_prefix (config, option_dump);
+  return config;
+}
+
+/* Makes the arguments on the device, runs, and compares every output. */
+static gboolean
+run_once (const Example *example, Outcome *outcome, GError **error)
+{
+  PtoWorker *worker = example->worker;
+  g_autoptr (GPtrArray) buffers = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoCallConfig) config = make_config (outcome);
+  guint64 ns;
+
+  buffers = example_add_arguments (example, args, error);
+  if (buffers == NULL)
+    return FALSE;
+  if (!pto_worker_run_callable (worker, example->handle, args, config, tool_get_cancellable (),
+                                error))
+    {
+      /* The tasks have run, and what they gave can be looked at. */
+      if (!g_error_matches (*error, PTO_ERROR, PTO_ERROR_ACCESS))
+        return FALSE;
+      if (outcome->lies == NULL)
+        outcome->lies = g_strdup ((*error)->message);
+      g_clear_error (error);
+    }
+  if (config != NULL)
+    outcome->dump_file = g_strconcat (option_dump, "dump.json", NULL);
+  g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
+  outcome->statistics = pto_worker_dup_statistics (worker);
+  ns = pto_run_statistics_get_run_ns (outcome->statistics);
+  g_array_append_val (outcome->run_ns, ns);
+  return compare_outputs (example, buffers, outcome, error);
 }
 
 static double
@@ -393,8 +371,9 @@ tasks_per_second (const Outcome *outcome)
 }
 
 static void
-print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, const Outcome *outcome)
+print_json (const Example *example, const Outcome *outcome)
 {
+  PtoWorker *worker = example->worker;
   JsonBuilder *builder = json_builder_new ();
   const PtoRunStatistics *statistics = outcome->statistics;
   g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
@@ -404,8 +383,8 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   guint64 seed_value = 0;
 
   json_builder_begin_object (builder);
-  pto_json_add_string (builder, "example", manifest->name);
-  pto_json_add_string (builder, "case", item->name);
+  pto_json_add_string (builder, "example", example->manifest->name);
+  pto_json_add_string (builder, "case", example->item->name);
   pto_json_add_string (builder, "platform", pto_worker_get_platform (worker));
   pto_json_add_string (builder, "backend", backend);
   if (seed != NULL
@@ -427,7 +406,7 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   pto_json_add_int (builder, "mismatches_infinite", outcome->differing.n_infinite);
   pto_json_add_int (builder, "mismatches_allowed", outcome->n_allowed);
   pto_json_add_string (builder, "first_bad", outcome->first_bad);
-  if (checks_accesses (worker))
+  if (is_set_to (worker, "check", "access"))
     {
       pto_json_add_string (builder, "first_bad_writer", outcome->first_writer);
       pto_json_add_string (builder, "accesses", outcome->lies);
@@ -471,11 +450,13 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   tool_print_json (builder);
 }
 
-/* Where a file went: whole, when `meson devenv` has put the program into a directory of its own. */
+/* Where a file went, or NULL: whole, when `meson devenv` has put the program into a directory of
+ * its own. */
 static char *
 shown_path (const char *path)
 {
-  return g_getenv ("MESON_DEVENV") != NULL ? g_canonicalize_filename (path, NULL) : g_strdup (path);
+  return path != NULL && g_getenv ("MESON_DEVENV") != NULL ? g_canonicalize_filename (path, NULL)
+                                                           : g_strdup (path);
 }
 
 static char *
@@ -489,9 +470,49 @@ format_duration (guint64 ns)
 }
 
 static void
-print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
-             const ManifestCase *item, const Outcome *outcome)
+print_files (const Outcome *outcome)
 {
+  g_autofree char *trace = shown_path (outcome->trace_file);
+  g_autofree char *svg = shown_path (outcome->svg_file);
+  g_autofree char *report = shown_path (outcome->report_file);
+  g_autofree char *dump = shown_path (outcome->dump_file);
+  g_autofree char *metrics = shown_path (outcome->metrics_file);
+
+  if (trace != NULL)
+    tool_print_row_printf (_ ("trace"),
+                           is_record (trace) ? _ ("%s (ask it: pto trace)")
+                                             : _ ("%s (open in ui.perfetto.dev)"),
+                           trace);
+  tool_print_row (_ ("picture"), svg);
+  if (report != NULL)
+    tool_print_row_printf (_ ("report"), _ ("%s (open in a browser)"), report);
+  tool_print_row (_ ("tensors"), dump);
+  tool_print_row (_ ("metrics"), metrics);
+}
+
+static void
+print_kernels (const Example *example)
+{
+  PtoChipOrchestration *chip = PTO_CHIP_ORCHESTRATION (example->manifest->chip);
+  g_autoptr (GString) kernels = g_string_new (NULL);
+
+  for (guint i = 0; i < pto_chip_orchestration_get_n_kernels (chip); i++)
+    if (pto_chip_orchestration_get_kernel_name (chip, i) != NULL)
+      g_string_append_printf (kernels, "%s%s", kernels->len > 0 ? " " : "",
+                              pto_chip_orchestration_get_kernel_name (chip, i));
+  if (kernels->len == 0)
+    tool_print_row (_ ("kernels"), _ ("none"));
+  else if (example->n_built > 0)
+    tool_print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
+                           example->build_seconds);
+  else
+    tool_print_row_printf (_ ("kernels"), _ ("%s (cached)"), kernels->str);
+}
+
+static void
+print_table (const Example *example, const Outcome *outcome)
+{
+  PtoWorker *worker = example->worker;
   const PtoRunStatistics *statistics = outcome->statistics;
   g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
   g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
@@ -507,33 +528,17 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
   g_autofree char *duration = format_duration (median_ns (outcome));
   g_autofree char *schedulers = NULL;
   g_autofree char *verdict = NULL;
-  g_autoptr (GString) kernels = g_string_new (NULL);
   guint64 n_threads = threads != NULL ? g_ascii_strtoull (threads, NULL, 10) : 0;
 
   if (n_threads == 0)
-    n_threads = pto_platform_get_n_aicpu_threads (platform);
+    n_threads = pto_platform_get_n_aicpu_threads (example->platform);
   schedulers = tool_count_schedulers ((guint) n_threads - 1);
-  g_print (_ ("%s on %s: %u AIC + %u AIV, %s + 1 orchestrator\n"), manifest->name,
+  g_print (_ ("%s on %s: %u AIC + %u AIV, %s + 1 orchestrator\n"), example->manifest->name,
            pto_worker_get_platform (worker),
            pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC),
            pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), schedulers);
-  if (item->title != NULL)
-    tool_print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
-  else
-    tool_print_row (_ ("case"), item->name);
-  for (guint i = 0;
-       i < pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (manifest->chip)); i++)
-    if (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i) != NULL)
-      g_string_append_printf (
-          kernels, "%s%s", kernels->len > 0 ? " " : "",
-          pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i));
-  if (kernels->len == 0)
-    tool_print_row (_ ("kernels"), _ ("none"));
-  else if (outcome->n_built > 0)
-    tool_print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
-                           outcome->build_seconds);
-  else
-    tool_print_row_printf (_ ("kernels"), _ ("%s (cached)"), kernels->str);
+  example_print_case (example);
+  print_kernels (example);
   tool_print_row (_ ("tasks"), tasks);
   tool_print_row (_ ("edges"), edges);
   if (g_strcmp0 (backend, "det") == 0)
@@ -557,24 +562,19 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
                            outcome->max_abs_error);
   if (outcome->n_allowed > 0)
     tool_print_row_printf (_ ("allowed"), _ ("wrong elements: %" PRIu64 " (mismatch-share=%g)"),
-                           outcome->n_allowed, item->tolerance.mismatch_share);
+                           outcome->n_allowed, example->item->tolerance.mismatch_share);
   if (outcome->n_allowed > 0 || outcome->n_bad > 0)
     tool_print_row_printf (_ ("relative"), _ ("max error %.2g of what is expected"),
                            not_finite_max_error (&outcome->differing, outcome->max_rel_error));
   if (outcome->bad_lines != NULL)
-    {
-      g_auto (GStrv) lines = g_strsplit (outcome->bad_lines, "\n", -1);
-
-      for (guint i = 0; lines[i] != NULL; i++)
-        tool_print_row ("", lines[i]);
-    }
+    tool_print_lines ("", outcome->bad_lines);
   if (outcome->first_writer != NULL)
-    tool_print_row_printf (_ ("written by"), "%s", outcome->first_writer);
-  else if (outcome->first_bad != NULL && checks_accesses (worker))
-    tool_print_row (_ ("written by"), is_isolated (worker)
+    tool_print_row (_ ("written by"), outcome->first_writer);
+  else if (outcome->first_bad != NULL && is_set_to (worker, "check", "access"))
+    tool_print_row (_ ("written by"), is_set_to (worker, "isolate", "1")
                                           ? _ ("not known of a process of its own: --no-isolate")
                                           : _ ("no task of the run"));
-  if (checks_accesses (worker))
+  if (is_set_to (worker, "check", "access"))
     tool_print_row (_ ("accesses"),
                     outcome->lies == NULL ? _ ("as declared") : _ ("not as declared"));
   if (outcome->run_ns->len > 1)
@@ -586,7 +586,7 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
     {
       g_autofree char *on_chip = format_duration (pto_run_statistics_get_virtual_ns (statistics));
 
-      tool_print_row_printf (_ ("virtual time"), "%s", on_chip);
+      tool_print_row (_ ("virtual time"), on_chip);
     }
   tool_print_row_printf (_ ("chip busy"), _ ("AIC %.0f %%  AIV %.0f %%"),
                          100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC),
@@ -596,39 +596,7 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
     tool_print_row_printf (_ ("dropped"),
                            _ ("%" PRIu64 " records of the trace: set trace-records higher"),
                            pto_trace_get_dropped (outcome->trace));
-  if (outcome->trace_file != NULL)
-    {
-      g_autofree char *path = shown_path (outcome->trace_file);
-
-      tool_print_row_printf (_ ("trace"),
-                             is_record (outcome->trace_file) ? _ ("%s (ask it: pto trace)")
-                                                             : _ ("%s (open in ui.perfetto.dev)"),
-                             path);
-    }
-  if (outcome->svg_file != NULL)
-    {
-      g_autofree char *path = shown_path (outcome->svg_file);
-
-      tool_print_row (_ ("picture"), path);
-    }
-  if (outcome->report_file != NULL)
-    {
-      g_autofree char *path = shown_path (outcome->report_file);
-
-      tool_print_row_printf (_ ("report"), _ ("%s (open in a browser)"), path);
-    }
-  if (outcome->dump_file != NULL)
-    {
-      g_autofree char *path = shown_path (outcome->dump_file);
-
-      tool_print_row (_ ("tensors"), path);
-    }
-  if (outcome->metrics_file != NULL)
-    {
-      g_autofree char *path = shown_path (outcome->metrics_file);
-
-      tool_print_row (_ ("metrics"), path);
-    }
+  print_files (outcome);
 }
 
 /* What was measured is shown all the same, and so is one file without the other. */
@@ -673,60 +641,49 @@ save_metrics (PtoWorker *worker, Outcome *outcome, GError **failures)
 static gboolean
 run_example (const char *directory, guint repeat, GError **error)
 {
-  const char *platform = option_platform != NULL ? option_platform : "a2a3sim";
-  g_autoptr (Manifest) manifest = NULL;
-  g_autoptr (PtoWorker) worker = NULL;
-  g_autoptr (PtoPlatform) known = NULL;
   g_auto (Example) example = { 0 };
   g_auto (Outcome) outcome = { 0 };
   g_autoptr (Progress) progress = NULL;
+  g_autoptr (GError) local = NULL;
   GError *failures = NULL;
-  const ManifestCase *item;
+  gboolean ok = TRUE;
 
-  known = example_find_platform (platform, error);
-  if (known == NULL)
+  if (!example_open (&example, directory, option_case, option_platform, error)
+      || !set_parameters (&example, error) || !example_start (&example, error))
     return FALSE;
-  manifest = manifest_load (directory, error);
-  item = manifest != NULL ? manifest_find_case (manifest, option_case, error) : NULL;
-  if (item == NULL)
-    return FALSE;
-
-  worker = pto_worker_new (LEVEL_CHIP, platform, error);
-  if (worker == NULL || !set_parameters (worker, manifest, item, error)
-      || !example_start (&example, worker, manifest, item, error))
-    return FALSE;
-  outcome.build_seconds = example.build_seconds;
-  outcome.n_built = example.n_built;
-
   outcome.run_ns = g_array_new (FALSE, FALSE, sizeof (guint64));
-  progress = progress_begin (worker);
-  for (guint i = 0; i < repeat; i++)
-    if (!run_once (worker, example.handle, manifest, item, example.reference, &outcome, &failures))
-      {
-        save_metrics (worker, &outcome, &failures);
-        g_propagate_error (error, failures);
-        return FALSE;
-      }
+  progress = progress_begin (example.worker);
+  for (guint i = 0; ok && i < repeat; i++)
+    ok = run_once (&example, &outcome, &local);
+  if (!ok)
+    {
+      tool_fail (&failures, _ ("%s: case \"%s\": %s"), example.manifest->name, example.item->name,
+                 local->message);
+      save_metrics (example.worker, &outcome, &failures);
+      g_propagate_error (error, failures);
+      return FALSE;
+    }
   g_clear_pointer (&progress, progress_end);
   g_array_sort (outcome.run_ns, compare_u64);
-  outcome.trace = pto_worker_ref_trace (worker);
+  outcome.trace = pto_worker_ref_trace (example.worker);
   save (&outcome, &failures);
-  save_metrics (worker, &outcome, &failures);
+  save_metrics (example.worker, &outcome, &failures);
 
   if (option_json)
-    print_json (worker, manifest, item, &outcome);
+    print_json (&example, &outcome);
   else
-    print_table (worker, known, manifest, item, &outcome);
+    print_table (&example, &outcome);
   if (outcome.n_bad > 0)
-    tool_add_failure (&failures, g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED,
-                                              _ ("%s: case \"%s\": %" PRIu64 " of %" PRIu64
-                                                 " elements are wrong, the first is %s"),
-                                              manifest->name, item->name, outcome.n_bad,
-                                              outcome.n_compared, outcome.first_bad));
+    tool_add_failure (&failures,
+                      g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED,
+                                   _ ("%s: case \"%s\": %" PRIu64 " of %" PRIu64
+                                      " elements are wrong, the first is %s"),
+                                   example.manifest->name, example.item->name, outcome.n_bad,
+                                   outcome.n_compared, outcome.first_bad));
   if (outcome.lies != NULL)
     tool_add_failure (&failures,
                       g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"),
-                                   manifest->name, item->name, outcome.lies));
+                                   example.manifest->name, example.item->name, outcome.lies));
   if (failures == NULL)
     return TRUE;
   g_propagate_error (error, failures);
@@ -770,10 +727,8 @@ tool_run (char **words, GError **error)
   /* What kernels print is no part of it. */
   if (option_json)
     pto_stdout_divert ();
-  if (option_repeat != NULL
-      && !tool_parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error))
-    return FALSE;
-  if (option_seed != NULL && !tool_parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
+  if (!tool_parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error)
+      || !tool_parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
   if (option_dump_filter != NULL && option_dump == NULL)
     return tool_refuse (error, _ ("--dump-filter has no effect without --dump PREFIX"));
