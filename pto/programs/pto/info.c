@@ -20,9 +20,8 @@ static const GOptionEntry entries[]
     = { { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object"), NULL },
         G_OPTION_ENTRY_NULL };
 
-/* What this process may use, which is not always what the machine has. */
-static guint
-count_cpus (void)
+guint
+tool_count_cpus (void)
 {
   cpu_set_t set;
 
@@ -31,22 +30,13 @@ count_cpus (void)
   return g_get_num_processors ();
 }
 
-static guint64
-memory_bytes (void)
+guint64
+tool_count_memory (void)
 {
   long pages = sysconf (_SC_PHYS_PAGES);
   long size = sysconf (_SC_PAGESIZE);
 
   return pages > 0 && size > 0 ? (guint64) pages * (guint64) size : 0;
-}
-
-static char *
-dup_compiler (const char *source)
-{
-  g_autoptr (GError) error = NULL;
-  char *compiler = pto_dup_compiler (source, &error);
-
-  return compiler;
 }
 
 static char **
@@ -72,8 +62,8 @@ print_json (PtoWorker *worker)
   g_auto (GStrv) platforms = pto_platform_list_names ();
   g_auto (GStrv) parameters = pto_worker_list_parameters ();
   g_auto (GStrv) backends = list_backends ();
-  g_autofree char *c = dup_compiler ("x.c");
-  g_autofree char *cxx = dup_compiler ("x.cpp");
+  g_autofree char *c = pto_dup_compiler ("x.c", NULL);
+  g_autofree char *cxx = pto_dup_compiler ("x.cpp", NULL);
   struct utsname system = { 0 };
 
   uname (&system);
@@ -114,8 +104,8 @@ print_json (PtoWorker *worker)
   pto_json_add_string (builder, "system", system.sysname);
   pto_json_add_string (builder, "release", system.release);
   pto_json_add_string (builder, "architecture", system.machine);
-  pto_json_add_int (builder, "cpus", count_cpus ());
-  pto_json_add_int (builder, "memory_bytes", memory_bytes ());
+  pto_json_add_int (builder, "cpus", tool_count_cpus ());
+  pto_json_add_int (builder, "memory_bytes", tool_count_memory ());
   pto_json_add_string (builder, "c_compiler", c);
   pto_json_add_string (builder, "cxx_compiler", cxx);
   json_builder_end_object (builder);
@@ -149,9 +139,9 @@ print_text (PtoWorker *worker)
   g_auto (GStrv) parameters = pto_worker_list_parameters ();
   g_auto (GStrv) backends = list_backends ();
   g_autofree char *backend_list = g_strjoinv (", ", backends);
-  g_autofree char *c = dup_compiler ("x.c");
-  g_autofree char *cxx = dup_compiler ("x.cpp");
-  g_autofree char *memory = g_format_size_full (memory_bytes (), G_FORMAT_SIZE_IEC_UNITS);
+  g_autofree char *c = pto_dup_compiler ("x.c", NULL);
+  g_autofree char *cxx = pto_dup_compiler ("x.cpp", NULL);
+  g_autofree char *memory = g_format_size_full (tool_count_memory (), G_FORMAT_SIZE_IEC_UNITS);
   struct utsname system = { 0 };
   int widest_name = 0, widest_value = 0, widest_variable = 0;
 
@@ -176,7 +166,7 @@ print_text (PtoWorker *worker)
 
   g_print ("\n%s\n", _ ("This machine"));
   tool_print_row_printf (_ ("system"), "%s %s, %s", system.sysname, system.release, system.machine);
-  tool_print_row_printf (_ ("CPUs"), _ ("%u usable"), count_cpus ());
+  tool_print_row_printf (_ ("CPUs"), _ ("%u usable"), tool_count_cpus ());
   tool_print_row (_ ("memory"), memory);
   tool_print_row (_ ("C compiler"), c != NULL ? c : _ ("none"));
   tool_print_row (_ ("C++ compiler"), cxx != NULL ? cxx : _ ("none"));

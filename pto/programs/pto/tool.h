@@ -145,6 +145,9 @@ void tool_print_error (const char *message);
 void tool_add_failure (GError **failures, GError *failure);
 int tool_get_status (const GError *error);
 
+/* What this process may use, which is not always what the machine has; bytes. */
+guint tool_count_cpus (void);
+guint64 tool_count_memory (void);
 /* "3 schedulers" */
 char *tool_count_schedulers (guint n);
 /* "12 345" */

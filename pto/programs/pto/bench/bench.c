@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "bench.h"
+#include "terminal.h"
 #include "tool.h"
 
 #include "common/stdout.h"
@@ -74,7 +75,7 @@ measure_all (BenchResults *results, BenchPrograms *programs, char **only)
       bench_programs_measure_figure (programs, figure, 1, 1);
     else
       bench_programs_measure_figure (programs, figure, option_quick ? 1 : 3, option_quick ? 5 : 7);
-  bench_hide_progress ();
+  terminal_hide_line ();
   bench_results_sort (results);
 }
 

@@ -90,12 +90,9 @@ void bench_results_add_gap (BenchResults *results, const char *runtime, const ch
                             const char *metric, char *reason);
 /* No values come any more. */
 void bench_results_sort (BenchResults *results);
+/* The first; NULL stands for any workload, runtime, metric. Figures are no workloads. */
 BenchRow *bench_results_find (const BenchResults *results, const char *workload,
                               const char *runtime, const char *metric);
-/* Something was measured: NULL stands for any runtime, workload, metric. Figures are no workloads.
- */
-gboolean bench_results_have (const BenchResults *results, const char *workload, const char *runtime,
-                             const char *metric);
 void bench_results_print_json (const BenchResults *results);
 /* A sentence. */
 char *bench_gap_dup_text (const BenchGap *gap);
@@ -127,7 +124,6 @@ char *bench_run_program (const char *const *words, const char *directory, GError
 
 /* On a terminal. */
 void bench_show_progress (const char *workload, const char *runtime, guint turn, guint n_turns);
-void bench_hide_progress (void);
 
 /* --- how it is told: tables.c, chart.c, machine.c --- */
 

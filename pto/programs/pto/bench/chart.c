@@ -188,8 +188,8 @@ append_panel (const BenchResults *results, GString *svg, Panel *panel)
           const BenchRow *row
               = bench_results_find (results, workload->name, runtime, panel->metric);
           const BenchGap *gap
-              = row == NULL && bench_results_have (results, NULL, runtime, NULL)
-                        && bench_results_have (results, workload->name, NULL, panel->metric)
+              = row == NULL && bench_results_find (results, NULL, runtime, NULL) != NULL
+                        && bench_results_find (results, workload->name, NULL, panel->metric) != NULL
                     ? find_gap (results, workload->name, runtime, panel->metric)
                     : NULL;
 
@@ -212,7 +212,7 @@ append_legend (const BenchResults *results, GString *svg, gboolean has_gaps)
     {
       const char *name = bench_runtimes[i].name;
 
-      if (!bench_results_have (results, NULL, name, NULL))
+      if (bench_results_find (results, NULL, name, NULL) == NULL)
         {
           if (find_gap (results, NULL, name, NULL) != NULL)
             g_string_append_printf (absent, "%s%s", absent->len > 0 ? ", " : "", name);
@@ -261,7 +261,7 @@ bench_save_chart (const BenchResults *results, const char *file, GError **error)
   double height;
 
   for (guint p = 0; p < G_N_ELEMENTS (all); p++)
-    if (bench_results_have (results, NULL, NULL, all[p].metric))
+    if (bench_results_find (results, NULL, NULL, all[p].metric) != NULL)
       {
         all[p].top = PANEL_TOP + panels->len * PANEL_PITCH;
         g_ptr_array_add (panels, &all[p]);

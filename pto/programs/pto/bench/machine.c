@@ -5,12 +5,11 @@
 #include "config.h"
 
 #include "bench.h"
+#include "tool.h"
 
 #include <glib/gi18n.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 /* "name: value" of a file like /proc/cpuinfo, or of one like /etc/os-release. */
 static char *
@@ -47,17 +46,12 @@ bench_dup_machine (void)
 {
   g_autofree char *model = dup_field ("/proc/cpuinfo", "model name", ':');
   g_autofree char *distribution = dup_field ("/etc/os-release", "PRETTY_NAME", '=');
-  guint64 bytes = (guint64) sysconf (_SC_PHYS_PAGES) * (guint64) sysconf (_SC_PAGESIZE);
   struct utsname system = { 0 };
-  guint n_cpus = g_get_num_processors ();
-  cpu_set_t set;
 
   uname (&system);
   system.release[strcspn (system.release, "-")] = '\0';
-  if (sched_getaffinity (0, sizeof set, &set) == 0)
-    n_cpus = (guint) CPU_COUNT (&set);
-  return g_strdup_printf (_ ("%u CPUs (%s), %.0f GiB, %s, %s %s"), n_cpus,
-                          model != NULL ? model : system.machine, (double) bytes / (1 << 30),
-                          distribution != NULL ? distribution : "?", system.sysname,
-                          system.release);
+  return g_strdup_printf (
+      _ ("%u CPUs (%s), %.0f GiB, %s, %s %s"), tool_count_cpus (),
+      model != NULL ? model : system.machine, (double) tool_count_memory () / (1 << 30),
+      distribution != NULL ? distribution : "?", system.sysname, system.release);
 }

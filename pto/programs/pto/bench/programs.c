@@ -103,12 +103,6 @@ bench_show_progress (const char *workload, const char *runtime, guint turn, guin
   terminal_show_line (line);
 }
 
-void
-bench_hide_progress (void)
-{
-  terminal_hide_line ();
-}
-
 char *
 bench_run_program (const char *const *words, const char *directory, GError **error)
 {

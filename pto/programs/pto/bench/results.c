@@ -56,8 +56,10 @@ bench_results_find (const BenchResults *results, const char *workload, const cha
     {
       BenchRow *row = g_ptr_array_index (results->rows, i);
 
-      if (strcmp (row->workload, workload) == 0 && strcmp (row->runtime, runtime) == 0
-          && strcmp (row->metric, metric) == 0)
+      if ((workload != NULL ? strcmp (row->workload, workload) == 0
+                            : bench_find_figure (row->workload) == NULL)
+          && (runtime == NULL || strcmp (row->runtime, runtime) == 0)
+          && (metric == NULL || strcmp (row->metric, metric) == 0))
         return row;
     }
   return NULL;
@@ -80,23 +82,6 @@ bench_results_add (BenchResults *results, const char *workload, const char *runt
       g_ptr_array_add (results->rows, row);
     }
   g_array_append_val (row->values, value);
-}
-
-gboolean
-bench_results_have (const BenchResults *results, const char *workload, const char *runtime,
-                    const char *metric)
-{
-  for (guint i = 0; i < results->rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (results->rows, i);
-
-      if (bench_find_figure (row->workload) == NULL
-          && (workload == NULL || strcmp (row->workload, workload) == 0)
-          && (runtime == NULL || strcmp (row->runtime, runtime) == 0)
-          && (metric == NULL || strcmp (row->metric, metric) == 0))
-        return TRUE;
-    }
-  return FALSE;
 }
 
 void
