@@ -553,7 +553,7 @@ struct _PtoGathering
 static void
 add_process (PtoGathering *self, JsonObject *object, const char *member)
 {
-  PtoAsked asked = { .process = (int) pto_state_get_number (object, member) };
+  PtoAsked asked = { .process = (int) member_number (object, member) };
 
   g_ptr_array_add (self->objects, object);
   g_array_append_val (self->asked, asked);
@@ -565,11 +565,11 @@ add_process (PtoGathering *self, JsonObject *object, const char *member)
 static const char *
 find_member (JsonObject *row)
 {
-  const char *address = pto_state_get_text (row, "address");
+  const char *address = member_text (row, "address");
 
-  if (g_strcmp0 (pto_state_get_text (row, "kind"), "worker") != 0)
+  if (!member_is (row, "kind", "worker"))
     return NULL;
-  if (address == NULL)
+  if (*address == '\0')
     return "pid";
   return g_str_has_prefix (address, "local:") || g_str_has_prefix (address, "unix:") ? "far_pid"
                                                                                      : NULL;
@@ -578,15 +578,13 @@ find_member (JsonObject *row)
 static void
 find_processes (JsonObject *worker, gpointer data)
 {
-  JsonArray *rows = pto_state_get_array (worker, "children");
+  JsonObject *row;
 
-  if (pto_state_has_flag (worker, "is_isolated") && json_object_has_member (worker, "pid"))
+  if (member_flag (worker, "is_isolated") && json_object_has_member (worker, "pid"))
     add_process (data, worker, "pid");
-  for (guint i = 0; i < pto_state_get_length (rows); i++)
+  for (guint i = 0; (row = member_next (worker, "children", &i)) != NULL;)
     {
-      JsonObject *row = pto_state_get_element (rows, i);
-
-      const char *member = row != NULL ? find_member (row) : NULL;
+      const char *member = find_member (row);
 
       if (member != NULL && json_object_has_member (row, member))
         add_process (data, row, member);
@@ -654,15 +652,12 @@ put_member (JsonObject *from, const char *name, JsonNode *node, gpointer to)
 static void
 put_answer (JsonObject *object, const PtoAsked *asked)
 {
-  JsonArray *workers = asked->answer != NULL
-                           ? pto_state_get_array (json_node_get_object (asked->answer), "workers")
-                           : NULL;
-  JsonObject *first
-      = pto_state_get_length (workers) > 0 ? pto_state_get_element (workers, 0) : NULL;
+  JsonObject *answer = asked->answer != NULL ? json_node_get_object (asked->answer) : NULL;
+  JsonObject *first = member_element (answer, "workers", 0);
 
   /* The number of another machine may be that of another program here. */
   if (json_object_has_member (object, "address") && first != NULL
-      && g_strcmp0 (pto_state_get_text (first, "path"), pto_state_get_text (object, "path")) != 0)
+      && !member_is (first, "path", member_text (object, "path")))
     return;
   if (asked->error != NULL)
     json_object_set_string_member (object, "silent", asked->error->message);
@@ -671,7 +666,8 @@ put_answer (JsonObject *object, const PtoAsked *asked)
   else if (json_object_has_member (object, "is_isolated"))
     json_object_foreach_member (first, put_member, object);
   else
-    json_object_set_array_member (object, "below", json_array_ref (workers));
+    json_object_set_array_member (object, "below",
+                                  json_array_ref (member_array (answer, "workers")));
 }
 
 JsonNode *

@@ -27,7 +27,13 @@ struct Metric
   const char *unit; /* with which the name ends; NULL: none */
   const char *help;
   void (*write) (Writer *writer, JsonObject *worker);
-  const char *member; /* what write looks at */
+  /* What write looks at: a member, of what a worker has by the name of from, and of its run. */
+  const char *member;
+  const char *from;
+  const char *of_run;
+  /* Of a list: the label, and the member that is its value. */
+  const char *label;
+  const char *key;
 };
 
 /* --- samples --- */
@@ -36,159 +42,86 @@ static void
 append_label (GString *text, const char *name, const char *value, gboolean is_first)
 {
   g_string_append_printf (text, "%s%s=\"", is_first ? "" : ",", name);
-  for (; value != NULL && *value != '\0'; value++)
-    switch (*value)
+  for (; *value != '\0'; value++)
+    if (*value == '\n')
+      g_string_append (text, "\\n");
+    else
       {
-      case '\\':
-        g_string_append (text, "\\\\");
-        break;
-      case '"':
-        g_string_append (text, "\\\"");
-        break;
-      case '\n':
-        g_string_append (text, "\\n");
-        break;
-      default:
+        if (*value == '\\' || *value == '"')
+          g_string_append_c (text, '\\');
         g_string_append_c (text, *value);
       }
   g_string_append_c (text, '"');
 }
 
-/* label: one more, or NULL. */
+/* label: one more, or NULL. What counts seconds is given ns. */
 static void
-begin_sample (Writer *writer, JsonObject *worker, const char *label, const char *value)
+write_sample (Writer *writer, JsonObject *worker, const char *label, const char *label_value,
+              guint64 value)
 {
   g_autofree char *number
-      = g_strdup_printf ("%" G_GUINT64_FORMAT, pto_state_get_number (worker, "number"));
+      = g_strdup_printf ("%" G_GUINT64_FORMAT, member_number (worker, "number"));
 
   g_string_append (writer->text, writer->metric->name);
   if (strcmp (writer->metric->type, "counter") == 0)
     g_string_append (writer->text, "_total");
   g_string_append_c (writer->text, '{');
-  append_label (writer->text, "worker", pto_state_get_text (worker, "path"), TRUE);
+  append_label (writer->text, "worker", member_text (worker, "path"), TRUE);
   append_label (writer->text, "number", number, FALSE);
   if (label != NULL)
-    append_label (writer->text, label, value, FALSE);
-  g_string_append (writer->text, "} ");
-}
-
-static void
-write_sample (Writer *writer, JsonObject *worker, const char *label, const char *label_value,
-              guint64 value)
-{
-  begin_sample (writer, worker, label, label_value);
-  g_string_append_printf (writer->text, "%" G_GUINT64_FORMAT "\n", value);
-}
-
-static void
-write_seconds (Writer *writer, JsonObject *worker, const char *label, const char *label_value,
-               guint64 ns)
-{
-  begin_sample (writer, worker, label, label_value);
-  g_string_append_printf (writer->text, "%" G_GUINT64_FORMAT ".%09" G_GUINT64_FORMAT "\n",
-                          ns / 1000000000, ns % 1000000000);
+    append_label (writer->text, label, label_value, FALSE);
+  if (g_strcmp0 (writer->metric->unit, "seconds") == 0)
+    g_string_append_printf (writer->text, "} %" G_GUINT64_FORMAT ".%09" G_GUINT64_FORMAT "\n",
+                            value / 1000000000, value % 1000000000);
+  else
+    g_string_append_printf (writer->text, "} %" G_GUINT64_FORMAT "\n", value);
 }
 
 /* --- what is counted --- */
 
+/* Of what the worker has by that name, and of the run under way. */
 static void
-write_total (Writer *writer, JsonObject *worker)
+write_sum (Writer *writer, JsonObject *worker)
 {
-  JsonObject *totals = pto_state_get_object (worker, "totals");
+  const Metric *metric = writer->metric;
+  JsonObject *from = member_object (worker, metric->from);
+  guint64 now
+      = metric->of_run != NULL ? member_number (member_object (worker, "run"), metric->of_run) : 0;
 
-  if (totals != NULL)
+  if (from != NULL)
+    write_sample (writer, worker, NULL, NULL, member_number (from, metric->member) + now);
+}
+
+static void
+write_peak (Writer *writer, JsonObject *worker)
+{
+  const Metric *metric = writer->metric;
+  JsonObject *from = member_object (worker, metric->from);
+
+  if (from != NULL)
     write_sample (writer, worker, NULL, NULL,
-                  pto_state_get_number (totals, writer->metric->member));
-}
-
-/* Of the runs that are over, and of the one under way. */
-static void
-write_count (Writer *writer, JsonObject *worker)
-{
-  JsonObject *totals = pto_state_get_object (worker, "totals");
-  const char *member = writer->metric->member;
-
-  if (totals != NULL)
-    write_sample (writer, worker, NULL, NULL,
-                  pto_state_get_number (totals, member)
-                      + pto_state_get_number (pto_state_get_object (worker, "run"), member));
-}
-
-/* When a run is over all its tasks are. */
-static void
-write_retired (Writer *writer, JsonObject *worker)
-{
-  JsonObject *totals = pto_state_get_object (worker, "totals");
-
-  if (totals != NULL)
-    write_sample (writer, worker, NULL, NULL,
-                  pto_state_get_number (totals, "completed")
-                      + pto_state_get_number (pto_state_get_object (worker, "run"), "retired"));
+                  MAX (member_number (from, metric->member),
+                       member_number (member_object (worker, "run"), metric->of_run)));
 }
 
 static void
-write_run_seconds (Writer *writer, JsonObject *worker)
-{
-  JsonObject *totals = pto_state_get_object (worker, "totals");
-
-  if (totals != NULL)
-    write_seconds (writer, worker, NULL, NULL,
-                   pto_state_get_number (totals, "run_ns")
-                       + pto_state_get_number (pto_state_get_object (worker, "run"), "for_ns"));
-}
-
-static void
-write_core_seconds (Writer *writer, JsonObject *worker)
-{
-  JsonArray *cores = pto_state_get_array (worker, "cores");
-
-  for (guint i = 0; i < pto_state_get_length (cores); i++)
-    {
-      JsonObject *core = pto_state_get_element (cores, i);
-
-      if (core != NULL && json_object_has_member (core, "busy_ns"))
-        write_seconds (writer, worker, "core", pto_state_get_text (core, "core"),
-                       pto_state_get_number (core, "busy_ns"));
-    }
-}
-
-static void
-write_scheduler (Writer *writer, JsonObject *worker)
-{
-  JsonArray *schedulers = pto_state_get_array (worker, "schedulers");
-
-  for (guint i = 0; i < pto_state_get_length (schedulers); i++)
-    {
-      JsonObject *scheduler = pto_state_get_element (schedulers, i);
-
-      if (scheduler != NULL)
-        write_sample (writer, worker, "scheduler", pto_state_get_text (scheduler, "scheduler"),
-                      pto_state_get_number (scheduler, writer->metric->member));
-    }
-}
-
-static void
-write_restarts (Writer *writer, JsonObject *worker)
+write_own (Writer *writer, JsonObject *worker)
 {
   if (json_object_has_member (worker, writer->metric->member))
-    write_sample (writer, worker, NULL, NULL,
-                  pto_state_get_number (worker, writer->metric->member));
+    write_sample (writer, worker, NULL, NULL, member_number (worker, writer->metric->member));
 }
 
-/* Of each worker below that shares no memory. */
+/* Of each object of a list that has it. */
 static void
-write_remote (Writer *writer, JsonObject *worker)
+write_each (Writer *writer, JsonObject *worker)
 {
-  JsonArray *children = pto_state_get_array (worker, "children");
+  const Metric *metric = writer->metric;
+  JsonObject *one;
 
-  for (guint i = 0; i < pto_state_get_length (children); i++)
-    {
-      JsonObject *child = pto_state_get_element (children, i);
-
-      if (child != NULL && json_object_has_member (child, writer->metric->member))
-        write_sample (writer, worker, "child", pto_state_get_text (child, "path"),
-                      pto_state_get_number (child, writer->metric->member));
-    }
+  for (guint i = 0; (one = member_next (worker, metric->from, &i)) != NULL;)
+    if (json_object_has_member (one, metric->member))
+      write_sample (writer, worker, metric->label, member_text (one, metric->key),
+                    member_number (one, metric->member));
 }
 
 /* --- what there is just now --- */
@@ -197,214 +130,158 @@ static void
 write_is_running (Writer *writer, JsonObject *worker)
 {
   if (json_object_has_member (worker, "run"))
-    write_sample (writer, worker, NULL, NULL, pto_state_get_object (worker, "run") != NULL);
+    write_sample (writer, worker, NULL, NULL, member_object (worker, "run") != NULL);
 }
 
 static void
 write_tasks (Writer *writer, JsonObject *worker)
 {
   static const char *const states[] = { "running", "ready", "blocked" };
-  JsonObject *run = pto_state_get_object (worker, "run");
+  JsonObject *run = member_object (worker, "run");
 
   for (guint i = 0; i < G_N_ELEMENTS (states) && json_object_has_member (worker, "run"); i++)
-    write_sample (writer, worker, "state", states[i], pto_state_get_number (run, states[i]));
+    write_sample (writer, worker, "state", states[i], member_number (run, states[i]));
 }
 
 static void
 write_waits (Writer *writer, JsonObject *worker)
 {
-  JsonObject *run = pto_state_get_object (worker, "run");
-  JsonObject *submitter = run != NULL ? pto_state_get_object (run, "submitter") : NULL;
+  JsonObject *submitter = member_object (member_object (worker, "run"), "submitter");
 
   if (json_object_has_member (worker, "run"))
-    write_sample (writer, worker, NULL, NULL,
-                  submitter != NULL
-                      && g_strcmp0 (pto_state_get_text (submitter, "doing"), "room") == 0);
+    write_sample (writer, worker, NULL, NULL, member_is (submitter, "doing", "room"));
 }
 
+/* Of a ring by its number; its peak: the most that a run has used. */
 static void
 write_ring (Writer *writer, JsonObject *worker)
 {
-  JsonArray *rings = pto_state_get_array (worker, "rings");
+  const char *member = writer->metric->member;
+  JsonArray *before = member_array (member_object (worker, "totals"), "heap_peak");
 
-  for (guint i = 0; i < pto_state_get_length (rings); i++)
+  for (guint i = 0; i < member_length (worker, "rings"); i++)
     {
-      JsonObject *ring = pto_state_get_element (rings, i);
+      JsonObject *ring = member_element (worker, "rings", i);
       g_autofree char *number = g_strdup_printf ("%u", i);
+      guint64 value = member_number (ring, member);
 
+      if (strcmp (member, "heap_peak") == 0 && before != NULL && i < json_array_get_length (before))
+        value = MAX (value, (guint64) json_array_get_int_element (before, i));
       if (ring != NULL)
-        write_sample (writer, worker, "ring", number,
-                      pto_state_get_number (ring, writer->metric->member));
-    }
-}
-
-/* The most that a run has used. */
-static void
-write_heap_peak (Writer *writer, JsonObject *worker)
-{
-  JsonArray *rings = pto_state_get_array (worker, "rings");
-  JsonObject *totals = pto_state_get_object (worker, "totals");
-  JsonArray *before = totals != NULL ? pto_state_get_array (totals, "heap_peak") : NULL;
-
-  for (guint i = 0; i < pto_state_get_length (rings); i++)
-    {
-      JsonObject *ring = pto_state_get_element (rings, i);
-      g_autofree char *number = g_strdup_printf ("%u", i);
-      guint64 peak = i < pto_state_get_length (before)
-                         ? (guint64) json_array_get_int_element (before, i)
-                         : 0;
-
-      if (ring != NULL)
-        write_sample (writer, worker, "ring", number,
-                      MAX (peak, pto_state_get_number (ring, "heap_peak")));
+        write_sample (writer, worker, "ring", number, value);
     }
 }
 
 static void
-write_peak_tasks (Writer *writer, JsonObject *worker)
+write_states (Writer *writer, JsonObject *worker, const char *const *states, const guint *n)
 {
-  JsonObject *totals = pto_state_get_object (worker, "totals");
-
-  if (totals != NULL)
-    write_sample (
-        writer, worker, NULL, NULL,
-        MAX (pto_state_get_number (totals, writer->metric->member),
-             pto_state_get_number (pto_state_get_object (worker, "run"), writer->metric->member)));
-}
-
-static void
-write_map (Writer *writer, JsonObject *worker)
-{
-  JsonObject *map = pto_state_get_object (worker, "map");
-
-  if (map != NULL)
-    write_sample (writer, worker, NULL, NULL, pto_state_get_number (map, writer->metric->member));
-}
-
-static void
-write_queues (Writer *writer, JsonObject *worker)
-{
-  JsonArray *queues = pto_state_get_array (worker, "queues");
-
-  for (guint i = 0; i < pto_state_get_length (queues); i++)
-    {
-      JsonObject *queue = pto_state_get_element (queues, i);
-
-      if (queue != NULL)
-        write_sample (writer, worker, "for", pto_state_get_text (queue, "for"),
-                      pto_state_get_number (queue, "ready"));
-    }
+  if (member_array (worker, writer->metric->from) != NULL)
+    for (guint i = 0; states[i] != NULL; i++)
+      write_sample (writer, worker, "state", states[i], n[i]);
 }
 
 static void
 write_cores (Writer *writer, JsonObject *worker)
 {
-  static const char *const states[] = { "idle", "runs", "waits" };
-  guint n[G_N_ELEMENTS (states)] = { 0 };
-  JsonArray *cores = pto_state_get_array (worker, "cores");
+  static const char *const states[] = { "idle", "runs", "waits", NULL };
+  guint n[3] = { 0 };
+  JsonObject *core;
 
-  if (cores == NULL)
-    return;
-  for (guint i = 0; i < pto_state_get_length (cores); i++)
-    {
-      JsonObject *core = pto_state_get_element (cores, i);
-      const char *doing = core != NULL ? pto_state_get_text (core, "doing") : NULL;
-
-      if (g_strcmp0 (doing, "idle") == 0)
-        n[0]++;
-      else if (g_strcmp0 (doing, "runs") == 0 || g_strcmp0 (doing, "changing") == 0)
-        n[1]++;
-      else
-        n[2]++;
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (states); i++)
-    write_sample (writer, worker, "state", states[i], n[i]);
+  for (guint i = 0; (core = member_next (worker, "cores", &i)) != NULL;)
+    if (member_is (core, "doing", "idle"))
+      n[0]++;
+    else if (member_is (core, "doing", "runs") || member_is (core, "doing", "changing"))
+      n[1]++;
+    else
+      n[2]++;
+  write_states (writer, worker, states, n);
 }
 
 static void
 write_children (Writer *writer, JsonObject *worker)
 {
-  static const char *const states[] = { "idle", "busy", "away" };
-  guint n[G_N_ELEMENTS (states)] = { 0 };
-  JsonArray *children = pto_state_get_array (worker, "children");
+  static const char *const states[] = { "idle", "busy", "away", NULL };
+  guint n[3] = { 0 };
+  JsonObject *child;
 
-  if (children == NULL)
-    return;
-  for (guint i = 0; i < pto_state_get_length (children); i++)
-    {
-      JsonObject *child = pto_state_get_element (children, i);
-      const char *life = child != NULL ? pto_state_get_text (child, "life") : NULL;
-
-      if (g_strcmp0 (life, "idle") == 0 && !pto_state_has_flag (child, "is_suspect"))
-        n[0]++;
-      else if (g_strcmp0 (life, "busy") == 0 || g_strcmp0 (life, "asked to stop") == 0)
-        n[1]++;
-      else
-        n[2]++;
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (states); i++)
-    write_sample (writer, worker, "state", states[i], n[i]);
+  for (guint i = 0; (child = member_next (worker, "children", &i)) != NULL;)
+    if (member_is (child, "life", "idle") && !member_flag (child, "is_suspect"))
+      n[0]++;
+    else if (member_is (child, "life", "busy") || member_is (child, "life", "asked to stop"))
+      n[1]++;
+    else
+      n[2]++;
+  write_states (writer, worker, states, n);
 }
 
 /* --- all of it --- */
 
+/* What a counter has: the member of all runs that are over, and that of the run under way. */
+#define COUNTED(member, of_run) write_sum, member, "totals", of_run
+#define EACH(member, list, label, key) write_each, member, list, NULL, label, key
+
 static const Metric metrics[] = {
-  { "pto_runs", "counter", NULL, "Runs that are over.", write_total, "runs" },
-  { "pto_failed_runs", "counter", NULL, "Runs that failed or were cancelled.", write_total,
-    "failed_runs" },
-  { "pto_run_seconds", "counter", "seconds", "Time in runs, by the wall clock.", write_run_seconds,
-    NULL },
-  { "pto_run_active", "gauge", NULL, "Whether a run is under way.", write_is_running, NULL },
-  { "pto_tasks_submitted", "counter", NULL, "Tasks submitted.", write_count, "submitted" },
-  { "pto_tasks_completed", "counter", NULL, "Tasks that are over, well or not.", write_count,
-    "completed" },
+  { "pto_runs", "counter", NULL, "Runs that are over.", COUNTED ("runs", NULL) },
+  { "pto_failed_runs", "counter", NULL, "Runs that failed or were cancelled.",
+    COUNTED ("failed_runs", NULL) },
+  { "pto_run_seconds", "counter", "seconds", "Time in runs, by the wall clock.",
+    COUNTED ("run_ns", "for_ns") },
+  { "pto_run_active", "gauge", NULL, "Whether a run is under way.", write_is_running },
+  { "pto_tasks_submitted", "counter", NULL, "Tasks submitted.",
+    COUNTED ("submitted", "submitted") },
+  { "pto_tasks_completed", "counter", NULL, "Tasks that are over, well or not.",
+    COUNTED ("completed", "completed") },
   { "pto_tasks_retired", "counter", NULL, "Tasks whose slot and memory can be had again.",
-    write_retired, NULL },
-  { "pto_tasks_failed", "counter", NULL, "Tasks that did not run to their end.", write_count,
-    "failed" },
-  { "pto_edges", "counter", NULL, "Pairs of tasks that wait for each other.", write_count,
-    "edges" },
+    COUNTED ("completed", "retired") },
+  { "pto_tasks_failed", "counter", NULL, "Tasks that did not run to their end.",
+    COUNTED ("failed", "failed") },
+  { "pto_edges", "counter", NULL, "Pairs of tasks that wait for each other.",
+    COUNTED ("edges", "edges") },
   { "pto_backpressure_waits", "counter", NULL,
-    "Times that the submitter waited for room, a task or a cluster.", write_count, "stalls" },
-  { "pto_backpressure_active", "gauge", NULL, "Whether the submitter waits for room.", write_waits,
-    NULL },
-  { "pto_tasks", "gauge", NULL, "Tasks of the run under way that are not over.", write_tasks,
-    NULL },
-  { "pto_live_tasks_peak", "gauge", NULL, "Most slots taken at one time.", write_peak_tasks,
-    "peak_live_tasks" },
-  { "pto_ready_tasks", "gauge", NULL, "Length of the queues of ready tasks.", write_queues, NULL },
+    "Times that the submitter waited for room, a task or a cluster.",
+    COUNTED ("stalls", "stalls") },
+  { "pto_backpressure_active", "gauge", NULL, "Whether the submitter waits for room.",
+    write_waits },
+  { "pto_tasks", "gauge", NULL, "Tasks of the run under way that are not over.", write_tasks },
+  { "pto_live_tasks_peak", "gauge", NULL, "Most slots taken at one time.", write_peak,
+    "peak_live_tasks", "totals", "peak_live_tasks" },
+  { "pto_ready_tasks", "gauge", NULL, "Length of the queues of ready tasks.",
+    EACH ("ready", "queues", "for", "for") },
   { "pto_ring_tasks", "gauge", NULL, "Slots of a ring in use.", write_ring, "tasks" },
   { "pto_ring_window_tasks", "gauge", NULL, "Slots of a ring; one of them stays free.", write_ring,
     "window" },
   { "pto_ring_heap_used_bytes", "gauge", "bytes", "Output memory of a ring in use.", write_ring,
     "heap_used" },
   { "pto_ring_heap_bytes", "gauge", "bytes", "Output memory of a ring.", write_ring, "heap" },
-  { "pto_ring_heap_peak_bytes", "gauge", "bytes", "Most that a run has used of it.",
-    write_heap_peak, NULL },
+  { "pto_ring_heap_peak_bytes", "gauge", "bytes", "Most that a run has used of it.", write_ring,
+    "heap_peak" },
   { "pto_ring_edges", "gauge", NULL, "Edges of a ring in use.", write_ring, "edges" },
   { "pto_ring_edge_pool", "gauge", NULL, "Edges of a ring.", write_ring, "edge_pool" },
-  { "pto_map_nodes", "gauge", NULL, "Nodes of the TensorMap in use.", write_map, "used" },
-  { "pto_map_capacity_nodes", "gauge", NULL, "Nodes of the TensorMap.", write_map, "capacity" },
+  { "pto_map_nodes", "gauge", NULL, "Nodes of the TensorMap in use.", write_sum, "used", "map" },
+  { "pto_map_capacity_nodes", "gauge", NULL, "Nodes of the TensorMap.", write_sum, "capacity",
+    "map" },
   { "pto_core_busy_seconds", "counter", "seconds",
-    "Time in kernels, without their waits; where kernels are timed.", write_core_seconds, NULL },
-  { "pto_cores", "gauge", NULL, "Cores by what they do.", write_cores, NULL },
+    "Time in kernels, without their waits; where kernels are timed.",
+    EACH ("busy_ns", "cores", "core", "core") },
+  { "pto_cores", "gauge", NULL, "Cores by what they do.", write_cores, NULL, "cores" },
   { "pto_scheduler_busy_cores", "gauge", NULL, "Cores of a scheduler that run a kernel.",
-    write_scheduler, "busy" },
-  { "pto_children", "gauge", NULL, "Children by what they do.", write_children, NULL },
-  { "pto_child_restarts", "counter", NULL, "Children that were begun again.", write_restarts,
+    EACH ("busy", "schedulers", "scheduler", "scheduler") },
+  { "pto_children", "gauge", NULL, "Children by what they do.", write_children, NULL, "children" },
+  { "pto_child_restarts", "counter", NULL, "Children that were begun again.", write_own,
     "restarts" },
   { "pto_retried_tasks", "counter", NULL, "Tasks that were lost with a child and run again.",
-    write_restarts, "retried_tasks" },
+    write_own, "retried_tasks" },
   { "pto_remote_sent_bytes", "counter", "bytes",
-    "Contents of tensors that went to a remote worker.", write_remote, "bytes_sent" },
+    "Contents of tensors that went to a remote worker.",
+    EACH ("bytes_sent", "children", "child", "path") },
   { "pto_remote_received_bytes", "counter", "bytes", "Contents of tensors that came back from it.",
-    write_remote, "bytes_received" },
+    EACH ("bytes_received", "children", "child", "path") },
   { "pto_remote_saved_bytes", "counter", "bytes",
-    "Contents of tensors that it had already, and that were not sent again.", write_remote,
-    "bytes_saved" },
+    "Contents of tensors that it had already, and that were not sent again.",
+    EACH ("bytes_saved", "children", "child", "path") },
   { "pto_remote_silences", "counter", NULL,
-    "Times that nothing was heard of it for remote-suspect, and it got no task.", write_remote,
-    "silences" },
+    "Times that nothing was heard of it for remote-suspect, and it got no task.",
+    EACH ("silences", "children", "child", "path") },
 };
 
 static void

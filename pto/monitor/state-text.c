@@ -53,7 +53,7 @@ append_name (GString *text, guint depth, const char *name)
 static void
 append_for (GString *text, JsonObject *object)
 {
-  guint64 ns = pto_state_get_number (object, "for_ns");
+  guint64 ns = member_number (object, "for_ns");
   g_autofree char *time = format_time (ns);
 
   if (ns > 0)
@@ -61,37 +61,31 @@ append_for (GString *text, JsonObject *object)
 }
 
 /* "task 17 (mul)", "task 17 of ring 1 (mul)"; a task of other kinds of places is named the same. */
-static void
-append_task (GString *text, JsonObject *object)
-{
-  const char *label = pto_state_get_text (object, "task");
-  const char *kernel = pto_state_get_text (object, "kernel");
-  const char *local = label != NULL ? strchr (label, ':') : NULL;
-
-  if (local != NULL)
-    g_string_append_printf (text, _ ("task %s of ring %.*s (%s)"), local + 1, (int) (local - label),
-                            label, kernel != NULL ? kernel : "?");
-  else
-    g_string_append_printf (text, _ ("task %s (%s)"), label != NULL ? label : "?",
-                            kernel != NULL ? kernel : "?");
-}
-
 static char *
 tell_task (JsonObject *object)
 {
-  GString *text = g_string_new (NULL);
+  const char *label = member_text_or (object, "task", "?");
+  const char *kernel = member_text_or (object, "kernel", "?");
+  const char *local = strchr (label, ':');
 
-  append_task (text, object);
-  return g_string_free (text, FALSE);
+  return local != NULL ? g_strdup_printf (_ ("task %s of ring %.*s (%s)"), local + 1,
+                                          (int) (local - label), label, kernel)
+                       : g_strdup_printf (_ ("task %s (%s)"), label, kernel);
 }
 
 /* A word that a member is, which the process has in no language or in the reader's. */
 static const char *
 get_word (JsonObject *object, const char *member)
 {
-  const char *word = pto_state_get_text (object, member);
+  const char *word = member_text_or (object, member, "?");
 
-  return word == NULL ? "?" : word[0] != '\0' ? _ (word) : word;
+  return *word != '\0' ? _ (word) : word;
+}
+
+static gboolean
+has (JsonObject *object, const char *member)
+{
+  return *member_text (object, member) != '\0';
 }
 
 /* Those of which a ready task needs one: "AIC", "workers of level 3". */
@@ -99,11 +93,11 @@ static char *
 tell_needs (JsonObject *task)
 {
   const char *format = N_ ("workers of level %u");
-  const char *needs = pto_state_get_text (task, "needs");
+  const char *needs = member_text (task, "needs");
   gsize length = strlen (format) - strlen ("%u");
   guint64 level;
 
-  if (needs != NULL && strncmp (needs, format, length) == 0
+  if (strncmp (needs, format, length) == 0
       && g_ascii_string_to_unsigned (needs + length, 10, 0, G_MAXUINT32, &level, NULL))
     return g_strdup_printf (_ ("workers of level %u"), (guint) level);
   return g_strdup (get_word (task, "needs"));
@@ -123,45 +117,38 @@ append_cause (GString *text, JsonObject *object)
 static void
 append_submitter (GString *text, guint depth, JsonObject *submitter)
 {
-  const char *doing = pto_state_get_text (submitter, "doing");
+  const char *doing = member_text (submitter, "doing");
+  g_autofree char *task = tell_task (submitter);
 
   append_name (text, depth, _ ("submitter"));
-  if (g_strcmp0 (doing, "orchestration") == 0)
+  if (strcmp (doing, "orchestration") == 0)
     g_string_append (text, _ ("is in the code of the orchestration"));
-  else if (g_strcmp0 (doing, "call") == 0)
+  else if (strcmp (doing, "call") == 0)
     g_string_append (text, _ ("submits"));
-  else if (g_strcmp0 (doing, "task") == 0)
+  else if (strcmp (doing, "task") == 0)
     g_string_append (text, _ ("runs each task itself as it submits it"));
-  else if (g_strcmp0 (doing, "turn") == 0)
+  else if (strcmp (doing, "turn") == 0)
     g_string_append (text, _ ("waits for its turn: all share one thread, which is in a kernel"));
-  else if (g_strcmp0 (doing, "room") == 0 || g_strcmp0 (doing, "cluster") == 0)
+  else if (strcmp (doing, "room") == 0 || strcmp (doing, "cluster") == 0)
     {
-      g_string_append_printf (
-          text,
-          doing[0] == 'r' ? _ ("waits for room: %s, active=%" PRIu64 "/%" PRIu64)
-                          : _ ("waits for a cluster: %s, active=%" PRIu64 "/%" PRIu64),
-          get_word (submitter, "short_of"), pto_state_get_number (submitter, "used"),
-          pto_state_get_number (submitter, "all"));
+      g_string_append_printf (text,
+                              doing[0] == 'r'
+                                  ? _ ("waits for room: %s, active=%" PRIu64 "/%" PRIu64)
+                                  : _ ("waits for a cluster: %s, active=%" PRIu64 "/%" PRIu64),
+                              get_word (submitter, "short_of"), member_number (submitter, "used"),
+                              member_number (submitter, "all"));
       append_for (text, submitter);
-      if (pto_state_get_text (submitter, "task") != NULL)
-        {
-          g_autofree char *task = tell_task (submitter);
-
-          g_string_append_printf (text, _ ("; the oldest, %s, is %s"), task,
-                                  get_word (submitter, "state"));
-        }
+      if (has (submitter, "task"))
+        g_string_append_printf (text, _ ("; the oldest, %s, is %s"), task,
+                                get_word (submitter, "state"));
       g_string_append_printf (text, _ (": for submits to go on, %s\n"),
                               get_word (submitter, "knob"));
       return;
     }
-  else if (g_strcmp0 (doing, "await") == 0)
-    {
-      g_autofree char *task = tell_task (submitter);
-
-      g_string_append_printf (text, _ ("waits for %s, which is %s"), task,
-                              get_word (submitter, "state"));
-    }
-  else if (g_strcmp0 (doing, "await-all") == 0)
+  else if (strcmp (doing, "await") == 0)
+    g_string_append_printf (text, _ ("waits for %s, which is %s"), task,
+                            get_word (submitter, "state"));
+  else if (strcmp (doing, "await-all") == 0)
     g_string_append (text, _ ("waits for all that it has submitted"));
   else
     g_string_append (text, _ ("has submitted everything and waits for the end"));
@@ -172,41 +159,30 @@ append_submitter (GString *text, guint depth, JsonObject *submitter)
 static void
 append_waiting (GString *text, guint depth, JsonObject *task)
 {
-  JsonArray *after = pto_state_get_array (task, "after");
-  guint64 n = pto_state_get_number (task, "producers");
-  guint64 places = pto_state_get_number (task, "places");
+  guint n_told = member_length (task, "after");
+  guint64 n = member_number (task, "producers");
+  guint64 places = member_number (task, "places");
   g_autofree char *words = tell_task (task);
+  g_autofree char *needs = tell_needs (task);
+  g_autoptr (GString) causes = g_string_new (NULL);
+  JsonObject *cause;
 
   append_name (text, depth, _ ("waits"));
-  if (n > 0)
+  for (guint i = 0; (cause = member_next (task, "after", &i)) != NULL;)
     {
-      g_autoptr (GString) causes = g_string_new (NULL);
-
-      for (guint i = 0; i < pto_state_get_length (after); i++)
-        {
-          JsonObject *cause = pto_state_get_element (after, i);
-
-          if (cause == NULL)
-            continue;
-          g_string_append (causes, i > 0 ? _ (", ") : "");
-          append_cause (causes, cause);
-        }
-      if (n > pto_state_get_length (after))
-        g_string_append_printf (causes,
-                                pto_state_get_length (after) > 0 ? _ (", and %" PRIu64 " more")
-                                                                 : _ ("%" PRIu64 " more"),
-                                n - pto_state_get_length (after));
-      g_string_append_printf (text, _ ("%s for %s"), words, causes->str);
+      g_string_append (causes, i > 1 ? _ (", ") : "");
+      append_cause (causes, cause);
     }
+  if (n > n_told)
+    g_string_append_printf (
+        causes, n_told > 0 ? _ (", and %" PRIu64 " more") : _ ("%" PRIu64 " more"), n - n_told);
+  if (n > 0)
+    g_string_append_printf (text, _ ("%s for %s"), words, causes->str);
   else if (places > 0)
     g_string_append_printf (text, _ ("%s for %" PRIu64 " places at once, of which it has %" PRIu64),
-                            words, places, pto_state_get_number (task, "kept_places"));
-  else if (g_strcmp0 (pto_state_get_text (task, "state"), "ready") == 0)
-    {
-      g_autofree char *needs = tell_needs (task);
-
-      g_string_append_printf (text, _ ("%s: ready, for an idle one of %s"), words, needs);
-    }
+                            words, places, member_number (task, "kept_places"));
+  else if (member_is (task, "state", "ready"))
+    g_string_append_printf (text, _ ("%s: ready, for an idle one of %s"), words, needs);
   else
     g_string_append_printf (text, _ ("%s to be let go"), words);
   g_string_append_c (text, '\n');
@@ -215,38 +191,32 @@ append_waiting (GString *text, guint depth, JsonObject *task)
 static void
 append_run (GString *text, guint depth, JsonObject *run)
 {
-  JsonArray *waiting = pto_state_get_array (run, "waiting");
-  JsonObject *submitter = pto_state_get_object (run, "submitter");
-  guint64 blocked = pto_state_get_number (run, "blocked");
-  guint64 unseen = pto_state_get_number (run, "not_looked_at");
-  guint64 others = blocked + pto_state_get_number (run, "ready") + unseen;
+  guint n_told = member_length (run, "waiting");
+  JsonObject *task;
+  JsonObject *submitter = member_object (run, "submitter");
+  guint64 blocked = member_number (run, "blocked");
+  guint64 unseen = member_number (run, "not_looked_at");
+  guint64 others = blocked + member_number (run, "ready") + unseen;
 
   append_name (text, depth, _ ("tasks"));
-  g_string_append_printf (
-      text,
-      _ ("%" PRIu64 " submitted, %" PRIu64 " complete, %" PRIu64 " running, %" PRIu64
-         " ready, %" PRIu64 " blocked"),
-      pto_state_get_number (run, "submitted"), pto_state_get_number (run, "completed"),
-      pto_state_get_number (run, "running"), pto_state_get_number (run, "ready"), blocked);
+  g_string_append_printf (text,
+                          _ ("%" PRIu64 " submitted, %" PRIu64 " complete, %" PRIu64
+                             " running, %" PRIu64 " ready, %" PRIu64 " blocked"),
+                          member_number (run, "submitted"), member_number (run, "completed"),
+                          member_number (run, "running"), member_number (run, "ready"), blocked);
   if (unseen > 0)
     g_string_append_printf (text, _ (", %" PRIu64 " not looked at"), unseen);
-  if (pto_state_has_flag (run, "has_failed"))
+  if (member_flag (run, "has_failed"))
     g_string_append (text, _ ("; the run has failed, and ends"));
   g_string_append_c (text, '\n');
   if (submitter != NULL)
     append_submitter (text, depth, submitter);
-  for (guint i = 0; i < pto_state_get_length (waiting); i++)
-    {
-      JsonObject *task = pto_state_get_element (waiting, i);
-
-      if (task != NULL)
-        append_waiting (text, depth, task);
-    }
-  if (others > pto_state_get_length (waiting))
+  for (guint i = 0; (task = member_next (run, "waiting", &i)) != NULL;)
+    append_waiting (text, depth, task);
+  if (others > n_told)
     {
       append_name (text, depth, "");
-      g_string_append_printf (text, _ ("and %" PRIu64 " others\n"),
-                              others - pto_state_get_length (waiting));
+      g_string_append_printf (text, _ ("and %" PRIu64 " others\n"), others - n_told);
     }
 }
 
@@ -255,64 +225,56 @@ append_run (GString *text, guint depth, JsonObject *run)
 static void
 append_tensor (GString *text, JsonObject *tensor)
 {
-  JsonArray *shape = pto_state_get_array (tensor, "shape");
-  const char *type = pto_state_get_text (tensor, "type");
-  const char *address = pto_state_get_text (tensor, "address");
+  JsonArray *shape = member_array (tensor, "shape");
   g_autoptr (GString) extents = g_string_new (NULL);
 
-  for (guint i = 0; i < pto_state_get_length (shape); i++)
+  for (guint i = 0; i < member_length (tensor, "shape"); i++)
     g_string_append_printf (extents, "%s%" G_GINT64_FORMAT, i > 0 ? ", " : "",
                             json_array_get_int_element (shape, i));
   g_string_append_printf (text, _ ("argument %" PRIu64 " %s [%s] at %s"),
-                          pto_state_get_number (tensor, "argument"), type != NULL ? type : "?",
-                          extents->str, address != NULL ? address : "?");
+                          member_number (tensor, "argument"), member_text_or (tensor, "type", "?"),
+                          extents->str, member_text_or (tensor, "address", "?"));
 }
 
+/* FALSE: it is idle. */
 static gboolean
 append_core (GString *text, guint depth, JsonObject *core)
 {
-  const char *doing = pto_state_get_text (core, "doing");
-  const char *name = pto_state_get_text (core, "core");
-  JsonArray *tensors = pto_state_get_array (core, "tensors");
-  g_autofree char *task = NULL;
-  guint64 pipe = pto_state_get_number (core, "pipe");
+  g_autofree char *task = tell_task (core);
+  guint64 pipe = member_number (core, "pipe");
+  JsonObject *tensor;
 
-  if (g_strcmp0 (doing, "idle") == 0)
+  if (member_is (core, "doing", "idle"))
     return FALSE;
-  append_name (text, depth, name != NULL ? name : "?");
-  if (pto_state_get_text (core, "task") == NULL)
+  append_name (text, depth, member_text_or (core, "core", "?"));
+  if (!has (core, "task"))
     {
       g_string_append (text, _ ("goes from one task to the next\n"));
       return TRUE;
     }
-  task = tell_task (core);
   g_string_append_printf (text, _ ("runs %s"), task);
-  if (pto_state_get_number (core, "blocks") > 1)
+  if (member_number (core, "blocks") > 1)
     g_string_append_printf (text, _ (", block %" PRIu64 " of %" PRIu64),
-                            pto_state_get_number (core, "block"),
-                            pto_state_get_number (core, "blocks"));
+                            member_number (core, "block"), member_number (core, "blocks"));
   append_for (text, core);
-  if (g_strcmp0 (doing, "pops") == 0)
+  if (member_is (core, "doing", "pops"))
     g_string_append_printf (text, _ (": waits in TPOP() for pipe %" PRIu64 ", which is empty"),
                             pipe);
-  else if (g_strcmp0 (doing, "pushes") == 0)
+  else if (member_is (core, "doing", "pushes"))
     g_string_append_printf (text, _ (": waits in TPUSH() for pipe %" PRIu64 ", which is full"),
                             pipe);
-  else if (g_strcmp0 (doing, "meets") == 0)
+  else if (member_is (core, "doing", "meets"))
     g_string_append_printf (
         text, _ (": waits in pto_sync_all(), where %" PRIu64 " of %" PRIu64 " have come"),
-        pto_state_get_number (core, "met"), pto_state_get_number (core, "members"));
-  for (guint i = 0; i < pto_state_get_length (tensors); i++)
+        member_number (core, "met"), member_number (core, "members"));
+  for (guint i = 0; (tensor = member_next (core, "tensors", &i)) != NULL;)
     {
-      JsonObject *tensor = pto_state_get_element (tensors, i);
-
-      g_string_append (text, i == 0 ? _ ("; ") : _ (", "));
-      if (tensor != NULL)
-        append_tensor (text, tensor);
+      g_string_append (text, i == 1 ? _ ("; ") : _ (", "));
+      append_tensor (text, tensor);
     }
-  if (pto_state_get_number (core, "more_tensors") > 0)
+  if (member_number (core, "more_tensors") > 0)
     g_string_append_printf (text, _ (" and %" PRIu64 " more"),
-                            pto_state_get_number (core, "more_tensors"));
+                            member_number (core, "more_tensors"));
   g_string_append_c (text, '\n');
   return TRUE;
 }
@@ -320,39 +282,31 @@ append_core (GString *text, guint depth, JsonObject *core)
 static void
 append_chip (GString *text, guint depth, JsonObject *worker)
 {
-  JsonArray *cores = pto_state_get_array (worker, "cores");
-  JsonArray *schedulers = pto_state_get_array (worker, "schedulers");
+  JsonObject *scheduler, *core;
   guint n_idle = 0;
 
-  for (guint i = 0; i < pto_state_get_length (schedulers); i++)
+  for (guint i = 0; (scheduler = member_next (worker, "schedulers", &i)) != NULL;)
     {
-      JsonObject *scheduler = pto_state_get_element (schedulers, i);
-      const char *name = scheduler != NULL ? pto_state_get_text (scheduler, "scheduler") : NULL;
-      const char *doing = scheduler != NULL ? pto_state_get_text (scheduler, "doing") : NULL;
-
-      if (name == NULL || doing == NULL)
+      if (!has (scheduler, "scheduler") || !has (scheduler, "doing"))
         continue;
-      append_name (text, depth, name);
+      append_name (text, depth, member_text (scheduler, "scheduler"));
       g_string_append_printf (
           text, _ ("%s: %" PRIu64 " of %" PRIu64 " cores are busy, %" PRIu64 " tasks complete\n"),
-          g_str_equal (doing, "sleeps") ? _ ("sleeps, nothing is ready for its idle cores")
-          : g_str_equal (doing, "runs a core")
+          member_is (scheduler, "doing", "sleeps")
+              ? _ ("sleeps, nothing is ready for its idle cores")
+          : member_is (scheduler, "doing", "runs a core")
               ? _ ("its thread is in the kernel of one of its cores")
               : get_word (scheduler, "doing"),
-          pto_state_get_number (scheduler, "busy"), pto_state_get_number (scheduler, "cores"),
-          pto_state_get_number (scheduler, "completed"));
+          member_number (scheduler, "busy"), member_number (scheduler, "cores"),
+          member_number (scheduler, "completed"));
     }
-  for (guint i = 0; i < pto_state_get_length (cores); i++)
-    {
-      JsonObject *core = pto_state_get_element (cores, i);
-
-      if (core != NULL && !append_core (text, depth, core))
-        n_idle++;
-    }
+  for (guint i = 0; (core = member_next (worker, "cores", &i)) != NULL;)
+    n_idle += !append_core (text, depth, core);
   if (n_idle > 0)
     {
       append_name (text, depth, _ ("idle"));
-      g_string_append_printf (text, _ ("%u of %u cores\n"), n_idle, pto_state_get_length (cores));
+      g_string_append_printf (text, _ ("%u of %u cores\n"), n_idle,
+                              member_length (worker, "cores"));
     }
 }
 
@@ -379,58 +333,46 @@ get_name (const char *path, gboolean is_sub)
 static void
 append_process (GString *text, JsonObject *child)
 {
-  const char *address = pto_state_get_text (child, "address");
-  guint64 there = pto_state_get_number (child, "far_pid");
+  const char *address = member_text (child, "address");
+  guint64 there = member_number (child, "far_pid");
 
-  if (address != NULL && there > 0)
+  if (*address != '\0' && there > 0)
     g_string_append_printf (text, _ (" (remote: %s, process %" PRIu64 " there)"), address, there);
-  else if (address != NULL)
+  else if (*address != '\0')
     g_string_append_printf (text, _ (" (remote: %s)"), address);
-  else if (pto_state_get_number (child, "pid") > 0)
-    g_string_append_printf (text, _ (" (process %" PRIu64 ")"),
-                            pto_state_get_number (child, "pid"));
+  else if (member_number (child, "pid") > 0)
+    g_string_append_printf (text, _ (" (process %" PRIu64 ")"), member_number (child, "pid"));
 }
 
 static void
 append_child (GString *text, guint depth, JsonObject *child)
 {
-  const char *path = pto_state_get_text (child, "path");
-  gboolean is_sub = g_strcmp0 (pto_state_get_text (child, "kind"), "sub") == 0;
-  const char *life = pto_state_get_text (child, "life");
-  JsonArray *below = pto_state_get_array (child, "below");
+  gboolean is_sub = member_is (child, "kind", "sub");
+  g_autofree char *task = tell_task (child);
+  JsonObject *worker;
 
-  append_name (text, depth, path != NULL ? get_name (path, is_sub) : "?");
-  if (pto_state_get_text (child, "task") != NULL)
-    {
-      g_autofree char *task = tell_task (child);
-
-      g_string_append_printf (text, _ ("runs %s"), task);
-    }
-  else if (pto_state_get_text (child, "request") != NULL)
+  append_name (text, depth, get_name (member_text_or (child, "path", "?"), is_sub));
+  if (has (child, "task"))
+    g_string_append_printf (text, _ ("runs %s"), task);
+  else if (has (child, "request"))
     g_string_append_printf (text, _ ("is asked for its %s"), get_word (child, "request"));
   else
     g_string_append (text, get_word (child, "life"));
   append_for (text, child);
-  if (pto_state_get_text (child, "task") != NULL && g_strcmp0 (life, "busy") != 0)
+  if (has (child, "task") && !member_is (child, "life", "busy"))
     g_string_append_printf (text, _ ("; %s"), get_word (child, "life"));
-  if (pto_state_has_flag (child, "is_stopped"))
+  if (member_flag (child, "is_stopped"))
     g_string_append (text, _ ("; it is stopped by a signal"));
-  if (pto_state_has_flag (child, "is_suspect"))
+  if (member_flag (child, "is_suspect"))
     g_string_append (text, _ ("; nothing is heard of it: it gets no task"));
   append_process (text, child);
-  if (pto_state_get_number (child, "lives") > 1)
-    g_string_append_printf (text, _ ("; begun %" PRIu64 " times"),
-                            pto_state_get_number (child, "lives"));
-  if (pto_state_get_text (child, "silent") != NULL)
+  if (member_number (child, "lives") > 1)
+    g_string_append_printf (text, _ ("; begun %" PRIu64 " times"), member_number (child, "lives"));
+  if (has (child, "silent"))
     g_string_append_printf (text, _ ("; %s"), get_word (child, "silent"));
   g_string_append_c (text, '\n');
-  for (guint i = 0; i < pto_state_get_length (below); i++)
-    {
-      JsonObject *worker = pto_state_get_element (below, i);
-
-      if (worker != NULL)
-        append_worker (text, depth + 1, worker);
-    }
+  for (guint i = 0; (worker = member_next (child, "below", &i)) != NULL;)
+    append_worker (text, depth + 1, worker);
 }
 
 /* --- workers --- */
@@ -438,47 +380,42 @@ append_child (GString *text, guint depth, JsonObject *child)
 static void
 append_rings (GString *text, guint depth, JsonObject *worker)
 {
-  JsonArray *rings = pto_state_get_array (worker, "rings");
+  JsonObject *ring;
 
-  for (guint i = 0; i < pto_state_get_length (rings); i++)
+  for (guint i = 0; (ring = member_next (worker, "rings", &i)) != NULL;)
     {
-      JsonObject *ring = pto_state_get_element (rings, i);
-      g_autofree char *used = NULL;
-      g_autofree char *all = NULL;
-      g_autofree char *name = NULL;
+      g_autofree char *used = format_bytes (member_number (ring, "heap_used"));
+      g_autofree char *all = format_bytes (member_number (ring, "heap"));
+      g_autofree char *name = g_strdup_printf (_ ("ring %u"), (guint) member_number (ring, "ring"));
 
-      if (ring == NULL || pto_state_get_number (ring, "tasks") == 0)
+      if (member_number (ring, "tasks") == 0)
         continue;
-      used = format_bytes (pto_state_get_number (ring, "heap_used"));
-      all = format_bytes (pto_state_get_number (ring, "heap"));
-      name = g_strdup_printf (_ ("ring %u"), (guint) pto_state_get_number (ring, "ring"));
       append_name (text, depth, name);
-      g_string_append_printf (
-          text,
-          _ ("%" PRIu64 " of %" PRIu64 " slots, %s of %s of heap, %" PRIu64 " of %" PRIu64
-             " edges\n"),
-          pto_state_get_number (ring, "tasks"), pto_state_get_number (ring, "window") - 1, used,
-          all, pto_state_get_number (ring, "edges"), pto_state_get_number (ring, "edge_pool"));
+      g_string_append_printf (text,
+                              _ ("%" PRIu64 " of %" PRIu64 " slots, %s of %s of heap, %" PRIu64
+                                 " of %" PRIu64 " edges\n"),
+                              member_number (ring, "tasks"), member_number (ring, "window") - 1,
+                              used, all, member_number (ring, "edges"),
+                              member_number (ring, "edge_pool"));
     }
 }
 
 static void
 append_worker (GString *text, guint depth, JsonObject *worker)
 {
-  const char *path = pto_state_get_text (worker, "path");
-  const char *platform = pto_state_get_text (worker, "platform");
-  const char *backend = pto_state_get_text (worker, "backend");
-  JsonObject *run = pto_state_get_object (worker, "run");
-  JsonArray *children = pto_state_get_array (worker, "children");
+  JsonObject *run = member_object (worker, "run");
+  g_autofree char *time = format_time (member_number (run, "for_ns"));
+  JsonObject *child;
 
-  g_string_append_printf (text, "%*s%s:", 2 * (int) depth, "", path != NULL ? path : "?");
-  if (platform != NULL)
-    g_string_append_printf (text,
-                            pto_state_has_flag (worker, "is_isolated")
-                                ? _ (" %s on %s in a process of its own,")
-                                : _ (" %s on %s,"),
-                            platform, backend != NULL ? backend : "?");
-  if (pto_state_get_text (worker, "silent") != NULL)
+  g_string_append_printf (text, "%*s%s:", 2 * (int) depth, "",
+                          member_text_or (worker, "path", "?"));
+  if (has (worker, "platform"))
+    g_string_append_printf (
+        text,
+        member_flag (worker, "is_isolated") ? _ (" %s on %s in a process of its own,")
+                                            : _ (" %s on %s,"),
+        member_text (worker, "platform"), member_text_or (worker, "backend", "?"));
+  if (has (worker, "silent"))
     g_string_append_printf (text, " %s\n", get_word (worker, "silent"));
   else if (run == NULL && json_object_has_member (worker, "run"))
     g_string_append (text, _ (" no run is under way\n"));
@@ -486,25 +423,17 @@ append_worker (GString *text, guint depth, JsonObject *worker)
     g_string_append (text, _ (" is being made, or ended\n"));
   else
     {
-      g_autofree char *time = format_time (pto_state_get_number (run, "for_ns"));
-      const char *title = pto_state_get_text (run, "title");
-
       g_string_append_printf (text,
-                              pto_state_has_flag (run, "is_capture")
+                              member_flag (run, "is_capture")
                                   ? _ (" \"%s\" has been captured for %s\n")
                                   : _ (" \"%s\" has been running for %s\n"),
-                              title != NULL ? title : "?", time);
+                              member_text_or (run, "title", "?"), time);
       append_run (text, depth + 1, run);
     }
   if (run != NULL)
     append_chip (text, depth + 1, worker);
-  for (guint i = 0; i < pto_state_get_length (children); i++)
-    {
-      JsonObject *child = pto_state_get_element (children, i);
-
-      if (child != NULL)
-        append_child (text, depth + 1, child);
-    }
+  for (guint i = 0; (child = member_next (worker, "children", &i)) != NULL;)
+    append_child (text, depth + 1, child);
   if (run != NULL)
     append_rings (text, depth + 1, worker);
 }
@@ -513,25 +442,18 @@ char *
 pto_state_to_text (JsonObject *state)
 {
   GString *text = g_string_new (NULL);
-  JsonArray *workers = pto_state_get_array (state, "workers");
-  const char *program = pto_state_get_text (state, "program");
+  const char *library = member_text (state, "library");
+  guint64 process = member_number (state, "pid");
+  JsonObject *worker;
 
-  if (program != NULL)
-    g_string_append_printf (text, _ ("process %" PRIu64 " (%s), libpto %s\n"),
-                            pto_state_get_number (state, "pid"), program,
-                            pto_state_get_text (state, "library"));
+  if (has (state, "program"))
+    g_string_append_printf (text, _ ("process %" PRIu64 " (%s), libpto %s\n"), process,
+                            member_text (state, "program"), library);
   else
-    g_string_append_printf (text, _ ("process %" PRIu64 ", libpto %s\n"),
-                            pto_state_get_number (state, "pid"),
-                            pto_state_get_text (state, "library"));
-  if (pto_state_get_length (workers) == 0)
+    g_string_append_printf (text, _ ("process %" PRIu64 ", libpto %s\n"), process, library);
+  if (member_length (state, "workers") == 0)
     g_string_append_printf (text, "%s\n", _ ("no worker has started"));
-  for (guint i = 0; i < pto_state_get_length (workers); i++)
-    {
-      JsonObject *worker = pto_state_get_element (workers, i);
-
-      if (worker != NULL)
-        append_worker (text, 0, worker);
-    }
+  for (guint i = 0; (worker = member_next (state, "workers", &i)) != NULL;)
+    append_worker (text, 0, worker);
   return g_string_free (text, FALSE);
 }

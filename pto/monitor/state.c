@@ -81,10 +81,9 @@ find_row (GPtrArray *list, const Told *below)
   for (guint i = 0; i < list->len && below->above != NULL; i++)
     {
       const Told *told = g_ptr_array_index (list, i);
-      JsonArray *rows = pto_state_get_array (told->object, "children");
 
-      if (told->node == below->above && below->number < pto_state_get_length (rows))
-        return pto_state_get_element (rows, below->number);
+      if (told->node == below->above)
+        return member_element (told->object, "children", below->number);
     }
   return NULL;
 }
@@ -126,30 +125,21 @@ pto_state_build (PtoMachine *only)
   return g_steal_pointer (&root);
 }
 
+static void
+visit_list (JsonObject *from, const char *name, PtoStateVisit visit, gpointer data)
+{
+  JsonObject *worker, *row;
+
+  for (guint i = 0; (worker = member_next (from, name, &i)) != NULL;)
+    {
+      visit (worker, data);
+      for (guint k = 0; (row = member_next (worker, "children", &k)) != NULL;)
+        visit_list (row, "below", visit, data);
+    }
+}
+
 void
 pto_state_visit_workers (JsonObject *state, PtoStateVisit visit, gpointer data)
 {
-  JsonArray *workers = pto_state_get_array (state, "workers");
-
-  for (guint i = 0; i < pto_state_get_length (workers); i++)
-    {
-      JsonObject *worker = pto_state_get_element (workers, i);
-      JsonArray *rows = worker != NULL ? pto_state_get_array (worker, "children") : NULL;
-
-      if (worker == NULL)
-        continue;
-      visit (worker, data);
-      for (guint k = 0; k < pto_state_get_length (rows); k++)
-        {
-          JsonObject *row = pto_state_get_element (rows, k);
-          JsonArray *below = row != NULL ? pto_state_get_array (row, "below") : NULL;
-          g_autoptr (JsonObject) rest = NULL;
-
-          if (below == NULL)
-            continue;
-          rest = json_object_new ();
-          json_object_set_array_member (rest, "workers", json_array_ref (below));
-          pto_state_visit_workers (rest, visit, data);
-        }
-    }
+  visit_list (state, "workers", visit, data);
 }

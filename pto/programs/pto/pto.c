@@ -63,10 +63,9 @@ gboolean
 tool_parse_number (const char *option, const char *text, guint64 least, guint64 most,
                    guint64 *value, GError **error)
 {
-  if (text == NULL || g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
-    return TRUE;
-  return tool_refuse (error, _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"), option,
-                      text, least, most);
+  return text == NULL || g_ascii_string_to_unsigned (text, 10, least, most, value, NULL)
+         || tool_refuse (error, _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"),
+                         option, text, least, most);
 }
 
 void

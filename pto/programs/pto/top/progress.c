@@ -9,13 +9,13 @@
 
 #include "progress.h"
 
-#include "cluster/members.h"
 #include "exec/needed-calls.h"
 #include "terminal.h"
 #include "tool.h"
 
+#include "common/members.h"
+
 #include <glib/gi18n.h>
-#include <string.h>
 #include <unistd.h>
 
 /* At most five times a second. */
@@ -46,18 +46,6 @@ struct Progress
   gint64 last_change_us; /* when another number of tasks was seen to be complete */
 };
 
-static JsonObject *
-element (JsonObject *from, const char *name, guint i)
-{
-  JsonNode *node = from != NULL ? json_object_get_member (from, name) : NULL;
-  JsonArray *array
-      = node != NULL && JSON_NODE_HOLDS_ARRAY (node) ? json_node_get_array (node) : NULL;
-
-  node = array != NULL && i < json_array_get_length (array) ? json_array_get_element (array, i)
-                                                            : NULL;
-  return node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
-}
-
 /* --- what it waits for --- */
 
 /* "task 1:17 (mul)" */
@@ -75,12 +63,13 @@ static char *
 dup_running (JsonObject *worker)
 {
   JsonObject *oldest = NULL;
+  JsonObject *core;
+  g_autofree char *which = NULL;
+  g_autofree char *others = NULL;
   guint n = 0;
 
-  for (guint i = 0; element (worker, "cores", i) != NULL; i++)
+  for (guint i = 0; (core = member_next (worker, "cores", &i)) != NULL;)
     {
-      JsonObject *core = element (worker, "cores", i);
-
       if (*member_text (core, "task") == '\0')
         continue;
       n++;
@@ -89,48 +78,38 @@ dup_running (JsonObject *worker)
     }
   if (oldest == NULL)
     return NULL;
-  {
-    g_autofree char *which = dup_task (oldest);
-    g_autofree char *others
-        = n > 1 ? g_strdup_printf (
-              g_dngettext (GETTEXT_PACKAGE, ", and %u more core", ", and %u more cores", n - 1),
-              n - 1)
-                : g_strdup ("");
-
-    return g_strdup_printf (_ ("%s on %s%s"), which, member_text (oldest, "core"), others);
-  }
+  which = dup_task (oldest);
+  if (n > 1)
+    others = g_strdup_printf (
+        g_dngettext (GETTEXT_PACKAGE, ", and %u more core", ", and %u more cores", n - 1), n - 1);
+  return g_strdup_printf (_ ("%s on %s%s"), which, member_text (oldest, "core"),
+                          others != NULL ? others : "");
 }
 
 static char *
 dup_submitter (JsonObject *submitter)
 {
-  const char *doing = member_text (submitter, "doing");
-  g_autofree char *which = NULL;
-
-  if (strcmp (doing, "orchestration") == 0)
+  if (member_is (submitter, "doing", "orchestration"))
     return g_strdup (_ ("the orchestration, which submits nothing"));
-  if (strcmp (doing, "room") == 0)
+  if (member_is (submitter, "doing", "room"))
     return g_strdup_printf (_ ("room: %s"), member_text (submitter, "short_of"));
-  if (strcmp (doing, "cluster") == 0)
+  if (member_is (submitter, "doing", "cluster"))
     return g_strdup (_ ("a cluster that is free"));
-  if (strcmp (doing, "await") != 0)
-    return NULL;
-  which = dup_task (submitter);
-  return g_steal_pointer (&which);
+  return member_is (submitter, "doing", "await") ? dup_task (submitter) : NULL;
 }
 
 static char *
 dup_waiting (JsonObject *run)
 {
-  JsonObject *first = element (run, "waiting", 0);
+  JsonObject *first = member_element (run, "waiting", 0);
   g_autofree char *which = first != NULL ? dup_task (first) : NULL;
   g_autofree char *cause = NULL;
 
   if (first == NULL)
     return NULL;
-  if (element (first, "after", 0) == NULL)
+  if (member_element (first, "after", 0) == NULL)
     return g_strdup_printf (_ ("places for %s"), which);
-  cause = dup_task (element (first, "after", 0));
+  cause = dup_task (member_element (first, "after", 0));
   return g_strdup_printf (_ ("%s, for %s"), cause, which);
 }
 
@@ -192,7 +171,7 @@ look (Progress *progress)
   g_autofree char *json = pto_worker_describe_state_json (progress->worker);
   g_autoptr (JsonNode) root = json != NULL ? json_from_string (json, NULL) : NULL;
   JsonObject *worker = root != NULL && JSON_NODE_HOLDS_OBJECT (root)
-                           ? element (json_node_get_object (root), "workers", 0)
+                           ? member_element (json_node_get_object (root), "workers", 0)
                            : NULL;
   g_autofree char *line
       = worker != NULL ? dup_line (progress, worker, g_get_monotonic_time ()) : NULL;

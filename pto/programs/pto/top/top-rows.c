@@ -4,21 +4,16 @@
  */
 #include "config.h"
 
-#include "cluster/members.h"
 #include "terminal.h"
 #include "top.h"
+
+#include "common/members.h"
 
 #include <glib/gi18n.h>
 #include <string.h>
 
 #define NAME_WIDTH 12
 #define BAR_WIDTH 20
-
-typedef struct
-{
-  GPtrArray *rows;
-  guint width;
-} Page;
 
 static void
 row_free (gpointer data)
@@ -31,7 +26,7 @@ row_free (gpointer data)
 
 G_GNUC_PRINTF (3, 4)
 static void
-add (Page *page, TopKind kind, const char *format, ...)
+add (GPtrArray *rows, TopKind kind, const char *format, ...)
 {
   TopRow *row = g_new0 (TopRow, 1);
   va_list args;
@@ -40,27 +35,7 @@ add (Page *page, TopKind kind, const char *format, ...)
   row->text = g_strdup_vprintf (format, args);
   va_end (args);
   row->kind = kind;
-  g_ptr_array_add (page->rows, row);
-}
-
-/* --- members, which may be missing --- */
-
-static guint
-length (JsonObject *from, const char *name)
-{
-  JsonNode *node = from != NULL ? json_object_get_member (from, name) : NULL;
-
-  return node != NULL && JSON_NODE_HOLDS_ARRAY (node)
-             ? json_array_get_length (json_node_get_array (node))
-             : 0;
-}
-
-static JsonObject *
-element (JsonObject *from, const char *name, guint i)
-{
-  JsonNode *node = json_array_get_element (json_object_get_array_member (from, name), i);
-
-  return JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+  g_ptr_array_add (rows, row);
 }
 
 /* --- words --- */
@@ -134,7 +109,7 @@ task (JsonObject *of)
 /* --- rows --- */
 
 static void
-add_submitter (Page *page, JsonObject *submitter, int indent)
+add_submitter (GPtrArray *rows, JsonObject *submitter, int indent)
 {
   static const struct
   {
@@ -157,22 +132,22 @@ add_submitter (Page *page, JsonObject *submitter, int indent)
   g_autofree char *name = terminal_pad (_ ("submitter"), NAME_WIDTH);
 
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
-    if (strcmp (member_text (submitter, "doing"), all[i].doing) == 0)
+    if (member_is (submitter, "doing", all[i].doing))
       {
         g_autofree char *words = terminal_pad (_ (all[i].words), 22);
 
-        add (page, all[i].kind, "%*s%s %s %s  %s%s%s", indent, "", name, words, since,
+        add (rows, all[i].kind, "%*s%s %s %s  %s%s%s", indent, "", name, words, since,
              *member_text (submitter, "task") != '\0' ? which : "",
              *member_text (submitter, "knob") != '\0' ? ": " : "", word (submitter, "knob"));
       }
 }
 
 static void
-add_rings (Page *page, JsonObject *worker, int indent)
+add_rings (GPtrArray *rows, JsonObject *worker, int indent)
 {
-  for (guint i = 0; i < length (worker, "rings"); i++)
+  for (guint i = 0; i < member_length (worker, "rings"); i++)
     {
-      JsonObject *ring = element (worker, "rings", i);
+      JsonObject *ring = member_element (worker, "rings", i);
       guint64 window = MAX (member_number (ring, "window"), 1) - 1;
       g_autofree char *slots = bar (member_number (ring, "tasks"), window);
       g_autofree char *heap = bar (member_number (ring, "heap_used"), member_number (ring, "heap"));
@@ -183,44 +158,43 @@ add_rings (Page *page, JsonObject *worker, int indent)
 
       if (i > 0 && member_number (ring, "tasks") == 0)
         continue;
-      add (page, TOP_PLAIN, "%*s%s %s %" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT "  %s %s %s/%s",
+      add (rows, TOP_PLAIN, "%*s%s %s %" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT "  %s %s %s/%s",
            indent, "", name, slots, member_number (ring, "tasks"), window, _ ("heap"), heap, used,
            total);
     }
 }
 
 static void
-add_cores (Page *page, JsonObject *worker, int indent)
+add_cores (GPtrArray *rows, JsonObject *worker, int indent)
 {
-  for (guint i = 0; i < length (worker, "schedulers"); i++)
+  JsonObject *scheduler, *core;
+
+  for (guint i = 0; (scheduler = member_next (worker, "schedulers", &i)) != NULL;)
     {
-      JsonObject *scheduler = element (worker, "schedulers", i);
       g_autofree char *cores
           = bar (member_number (scheduler, "busy"), member_number (scheduler, "cores"));
 
-      add (page, TOP_PLAIN, "%*s%-*s %s %" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT "  %s", indent,
+      add (rows, TOP_PLAIN, "%*s%-*s %s %" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT "  %s", indent,
            "", NAME_WIDTH, member_text (scheduler, "scheduler"), cores,
            member_number (scheduler, "busy"), member_number (scheduler, "cores"),
            word (scheduler, "doing"));
     }
-  for (guint i = 0; i < length (worker, "cores"); i++)
+  for (guint i = 0; (core = member_next (worker, "cores", &i)) != NULL;)
     {
-      JsonObject *core = element (worker, "cores", i);
-      const char *doing = member_text (core, "doing");
       g_autofree char *since = age (core);
       g_autofree char *which = task (core);
-      gboolean waits = strcmp (doing, "pops") == 0 || strcmp (doing, "pushes") == 0
-                       || strcmp (doing, "meets") == 0;
+      gboolean waits = member_is (core, "doing", "pops") || member_is (core, "doing", "pushes")
+                       || member_is (core, "doing", "meets");
 
-      if (strcmp (doing, "idle") == 0)
-        add (page, TOP_IDLE, "%*s%-*s %s", indent, "", NAME_WIDTH, member_text (core, "core"),
+      if (member_is (core, "doing", "idle"))
+        add (rows, TOP_IDLE, "%*s%-*s %s", indent, "", NAME_WIDTH, member_text (core, "core"),
              _ ("idle"));
       else
         {
           g_autofree char *padded = terminal_pad (word (core, "doing"), 8);
           g_autofree char *time = terminal_pad (since, 8);
 
-          add (page, waits ? TOP_WAITS : TOP_BUSY, "%*s%-*s %s %s %s", indent, "", NAME_WIDTH,
+          add (rows, waits ? TOP_WAITS : TOP_BUSY, "%*s%-*s %s %s %s", indent, "", NAME_WIDTH,
                member_text (core, "core"), padded, time,
                *member_text (core, "task") != '\0' ? which : "");
         }
@@ -228,22 +202,22 @@ add_cores (Page *page, JsonObject *worker, int indent)
 }
 
 static void
-add_waiting (Page *page, JsonObject *run, int indent)
+add_waiting (GPtrArray *rows, JsonObject *run, int indent)
 {
-  for (guint i = 0; i < length (run, "waiting"); i++)
+  JsonObject *waiting, *cause;
+
+  for (guint i = 0; (waiting = member_next (run, "waiting", &i)) != NULL;)
     {
-      JsonObject *waiting = element (run, "waiting", i);
       g_autofree char *which = task (waiting);
       g_autofree char *state = NULL;
       g_autofree char *padded = NULL;
       g_autoptr (GString) after = g_string_new (NULL);
 
-      for (guint k = 0; k < length (waiting, "after"); k++)
+      for (guint k = 0; (cause = member_next (waiting, "after", &k)) != NULL;)
         {
-          JsonObject *cause = element (waiting, "after", k);
           g_autofree char *what = task (cause);
 
-          g_string_append_printf (after, "%s%s (%s)", k > 0 ? ", " : "", what,
+          g_string_append_printf (after, "%s%s (%s)", k > 1 ? ", " : "", what,
                                   word (cause, "state"));
         }
       if (after->len == 0)
@@ -254,18 +228,19 @@ add_waiting (Page *page, JsonObject *run, int indent)
         }
       state = terminal_pad (word (waiting, "state"), NAME_WIDTH);
       padded = terminal_pad (which, 24);
-      add (page, TOP_WAITS, "%*s%s %s %s %s", indent, "", state, padded, _ ("for"), after->str);
+      add (rows, TOP_WAITS, "%*s%s %s %s %s", indent, "", state, padded, _ ("for"), after->str);
     }
 }
 
-static void add_worker (Page *page, JsonObject *worker, int indent);
+static void add_worker (GPtrArray *rows, JsonObject *worker, int indent);
 
 static void
-add_children (Page *page, JsonObject *worker, int indent)
+add_children (GPtrArray *rows, JsonObject *worker, int indent)
 {
-  for (guint i = 0; i < length (worker, "children"); i++)
+  JsonObject *child, *below;
+
+  for (guint i = 0; (child = member_next (worker, "children", &i)) != NULL;)
     {
-      JsonObject *child = element (worker, "children", i);
       gboolean has_task = *member_text (child, "task") != '\0';
       g_autofree char *since = age (child);
       g_autofree char *time = terminal_pad (since, 8);
@@ -277,55 +252,56 @@ add_children (Page *page, JsonObject *worker, int indent)
 
       if (g_str_has_prefix (path, above) && path[strlen (above)] == '/')
         path += strlen (above) + 1;
-      add (page, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %s %s %s%s%s%s%s", indent, "", NAME_WIDTH,
+      add (rows, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %s %s %s%s%s%s%s", indent, "", NAME_WIDTH,
            path, life, time, member_text (child, "address"),
            has_task && *member_text (child, "address") != '\0' ? "  " : "", has_task ? which : "",
            *member_text (child, "silent") != '\0' ? "  " : "", word (child, "silent"));
-      for (guint k = 0; k < length (child, "below"); k++)
-        add_worker (page, element (child, "below", k), indent + 2);
+      for (guint k = 0; (below = member_next (child, "below", &k)) != NULL;)
+        add_worker (rows, below, indent + 2);
     }
 }
 
 static void
-add_worker (Page *page, JsonObject *worker, int indent)
+add_worker (GPtrArray *rows, JsonObject *worker, int indent)
 {
   JsonObject *run = member_object (worker, "run");
   g_autofree char *since = age (run);
 
-  add (page, TOP_TITLE, "%*s%s  %s  %s  %s", indent, "", member_text (worker, "path"),
+  add (rows, TOP_TITLE, "%*s%s  %s  %s  %s", indent, "", member_text (worker, "path"),
        member_text (worker, "platform"),
        run != NULL ? member_text (run, "title") : _ ("no run is under way"), since);
   indent += 2;
   if (*member_text (worker, "silent") != '\0')
-    add (page, TOP_PLAIN, "%*s%s", indent, "", word (worker, "silent"));
+    add (rows, TOP_PLAIN, "%*s%s", indent, "", word (worker, "silent"));
   if (run != NULL)
     {
       g_autofree char *name = terminal_pad (_ ("tasks"), NAME_WIDTH);
 
-      add (page, TOP_PLAIN,
+      add (rows, TOP_PLAIN,
            "%*s%s %" G_GUINT64_FORMAT " %s, %" G_GUINT64_FORMAT " %s, %" G_GUINT64_FORMAT
            " %s, %" G_GUINT64_FORMAT " %s, %" G_GUINT64_FORMAT " %s",
            indent, "", name, member_number (run, "submitted"), _ ("submitted"),
            member_number (run, "completed"), _ ("complete"), member_number (run, "running"),
            _ ("running"), member_number (run, "ready"), _ ("ready"), member_number (run, "blocked"),
            _ ("blocked"));
-      add_submitter (page, member_object (run, "submitter"), indent);
+      add_submitter (rows, member_object (run, "submitter"), indent);
     }
-  add_rings (page, worker, indent);
-  add_cores (page, worker, indent);
-  add_children (page, worker, indent);
+  add_rings (rows, worker, indent);
+  add_cores (rows, worker, indent);
+  add_children (rows, worker, indent);
   if (run != NULL)
-    add_waiting (page, run, indent);
+    add_waiting (rows, run, indent);
 }
 
 GPtrArray *
-top_make_rows (JsonObject *state, guint width)
+top_make_rows (JsonObject *state)
 {
-  Page page = { g_ptr_array_new_with_free_func (row_free), width };
+  GPtrArray *rows = g_ptr_array_new_with_free_func (row_free);
+  JsonObject *worker;
 
-  if (length (state, "workers") == 0)
-    add (&page, TOP_PLAIN, "%s", _ ("no worker has started"));
-  for (guint i = 0; i < length (state, "workers"); i++)
-    add_worker (&page, element (state, "workers", i), 0);
-  return page.rows;
+  if (member_length (state, "workers") == 0)
+    add (rows, TOP_PLAIN, "%s", _ ("no worker has started"));
+  for (guint i = 0; (worker = member_next (state, "workers", &i)) != NULL;)
+    add_worker (rows, worker, 0);
+  return rows;
 }

@@ -63,7 +63,7 @@ static void
 draw (Screen *screen)
 {
   JsonObject *state = json_node_get_object (screen->state);
-  g_autoptr (GPtrArray) rows = top_make_rows (state, (guint) MAX (COLS, 1));
+  g_autoptr (GPtrArray) rows = top_make_rows (state);
   guint room = (guint) MAX (LINES - 2, 0);
   guint most = rows->len > room ? rows->len - room : 0;
   const char *program = json_object_get_string_member_with_default (state, "program", "");

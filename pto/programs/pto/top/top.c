@@ -47,10 +47,9 @@ static gboolean
 parse (const char *what, const char *text, guint64 least, guint64 most, guint64 *value,
        GError **error)
 {
-  if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
-    return TRUE;
-  return tool_refuse (error, _ ("%s \"%s\": a number from %" PRIu64 " to %" PRIu64 " is needed"),
-                      what, text, least, most);
+  return text == NULL || g_ascii_string_to_unsigned (text, 10, least, most, value, NULL)
+         || tool_refuse (error, _ ("%s \"%s\": a number from %" PRIu64 " to %" PRIu64 " is needed"),
+                         what, text, least, most);
 }
 
 static gboolean
@@ -63,8 +62,7 @@ tool_top (char **words, GError **error)
   if (option_json && option_metrics)
     return tool_refuse (error, _ ("--json and --metrics: one of them at a time"));
   if (!parse (_ ("process"), words[1], 1, G_MAXINT32, &process, error)
-      || (option_interval != NULL
-          && !parse ("--interval", option_interval, 10, 3600000, &interval, error)))
+      || !parse ("--interval", option_interval, 10, 3600000, &interval, error))
     return FALSE;
   if (option_once || option_json || option_metrics || !top_has_screen ())
     return tell_once ((int) process, error);

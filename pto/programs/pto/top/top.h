@@ -26,8 +26,8 @@ typedef struct
   char *text;
 } TopRow;
 
-/* top-rows.c: of an answer, for a screen of that width. */
-GPtrArray *top_make_rows (JsonObject *state, guint width);
+/* top-rows.c: of an answer. */
+GPtrArray *top_make_rows (JsonObject *state);
 
 /* top-screen.c: is there a terminal, and the library for it? */
 gboolean top_has_screen (void);
