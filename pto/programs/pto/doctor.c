@@ -101,21 +101,17 @@ dup_first_line (const char *text)
 static char *
 ask (const char *const *words, char **trouble)
 {
-  g_autoptr (GSubprocess) process = NULL;
   g_autoptr (GError) error = NULL;
   g_autofree char *out = NULL;
   g_autofree char *said = NULL;
+  int status;
 
-  process = g_subprocess_newv (
-      words, G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE, &error);
-  if (process != NULL)
-    tool_communicate (process, 0, tool_get_cancellable (), &out, &said, &error);
-  if (process != NULL && error == NULL && g_subprocess_get_successful (process))
-    return out != NULL ? g_strstrip (g_steal_pointer (&out)) : g_strdup ("");
+  if (g_spawn_sync (NULL, (char **) words, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &said,
+                    &status, &error)
+      && g_spawn_check_wait_status (status, NULL))
+    return g_strstrip (g_steal_pointer (&out));
   if (trouble != NULL)
-    *trouble = error != NULL  ? g_strdup (error->message)
-               : said != NULL ? g_strstrip (g_steal_pointer (&said))
-                              : g_strdup ("");
+    *trouble = error != NULL ? g_strdup (error->message) : g_strstrip (g_steal_pointer (&said));
   return NULL;
 }
 

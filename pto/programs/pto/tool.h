@@ -119,11 +119,6 @@ const char *tool_program (void);
 /* What the library tells, on standard output, with nothing in it that a terminal would obey. */
 void tool_print (const char *text, gboolean is_json);
 
-/* What a program prints until it ends, of which either may be NULL; it is killed after so many
- * seconds, or never (0). */
-gboolean tool_communicate (GSubprocess *process, guint seconds, GCancellable *cancellable,
-                           char **output, char **errors, GError **error);
-
 /* Once, before there are threads. From then on Ctrl-C cancels this cancellable. */
 void tool_watch_interrupts (void);
 GCancellable *tool_get_cancellable (void);

@@ -15,6 +15,7 @@
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROGRAM_SECONDS 120 /* more than any program needs: then it is given up */
@@ -103,38 +104,39 @@ bench_show_progress (const char *workload, const char *runtime, guint turn, guin
   terminal_show_line (line);
 }
 
+/* In the new process: it is given up after that. */
+static void
+set_alarm (gpointer data)
+{
+  alarm (PROGRAM_SECONDS);
+}
+
 char *
 bench_run_program (const char *const *words, const char *directory, GError **error)
 {
-  g_autoptr (GSubprocessLauncher) launcher
-      = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
-  g_autoptr (GSubprocess) process = NULL;
+  g_auto (GStrv) environment = g_get_environ ();
   g_autofree char *own = g_file_read_link ("/proc/self/exe", NULL);
   g_autofree char *output = NULL;
   g_autofree char *errors = NULL;
+  int status;
 
   /* Who makes certificates for one that needs some. */
   if (own != NULL)
-    g_subprocess_launcher_setenv (launcher, "PTO_PROGRAM", own, TRUE);
-  if (directory != NULL)
-    g_subprocess_launcher_set_cwd (launcher, directory);
-  process = g_subprocess_launcher_spawnv (launcher, words, error);
-  if (process == NULL)
+    environment = g_environ_setenv (environment, "PTO_PROGRAM", own, TRUE);
+  if (!g_spawn_sync (directory, (char **) words, environment, G_SPAWN_DEFAULT, set_alarm, NULL,
+                     &output, &errors, &status, error))
     return NULL;
-  if (!tool_communicate (process, PROGRAM_SECONDS, NULL, &output, &errors, error))
-    return NULL;
-  if (g_subprocess_get_successful (process))
+  if (g_spawn_check_wait_status (status, NULL))
     return g_steal_pointer (&output);
   errors[strcspn (errors, "\n")] = '\0';
-  if (g_subprocess_get_if_exited (process)
-      && g_subprocess_get_exit_status (process) == PROGRAM_SKIPS)
+  if (WIFEXITED (status) && WEXITSTATUS (status) == PROGRAM_SKIPS)
     g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, errors);
   else if (*errors != '\0')
     tool_fail (error, "%s", errors);
-  else if (g_subprocess_get_if_signaled (process))
-    tool_fail (error, _ ("it ended with signal %d"), g_subprocess_get_term_sig (process));
+  else if (WIFSIGNALED (status))
+    tool_fail (error, _ ("it ended with signal %d"), WTERMSIG (status));
   else
-    tool_fail (error, _ ("it ended with status %d"), g_subprocess_get_exit_status (process));
+    tool_fail (error, _ ("it ended with status %d"), WEXITSTATUS (status));
   return NULL;
 }
 
