@@ -119,47 +119,43 @@ get_role (gboolean is_parent)
   return is_parent ? "parent" : "worker";
 }
 
+static int
+set_subject (gnutls_x509_crt_t crt, const char *oid, const char *text)
+{
+  return gnutls_x509_crt_set_dn_by_oid (crt, oid, 0, text, (unsigned) strlen (text));
+}
+
+/* The first that is wrong of what is done in turn; 0: none is. */
+#define THEN(code, step) ((code) == 0 ? (step) : (code))
+
 /* A key, and all that certificates of either kind say. */
 static int
 fill (Identity *identity, const char *role, const char *name)
 {
-  gnutls_x509_crt_t crt;
   guint8 id[20];
   size_t size = sizeof id;
   guint8 serial[16];
   time_t now = time (NULL);
-  int code = gnutls_x509_privkey_init (&identity->key);
+  time_t end = now + (time_t) option_days * DAY_S;
+  int code = gnutls_rnd (GNUTLS_RND_NONCE, serial, sizeof serial);
+  gnutls_x509_crt_t crt;
 
-  if (code == 0)
-    code = gnutls_x509_crt_init (&identity->certificate);
-  crt = identity->certificate;
-  if (code == 0)
-    code = gnutls_x509_privkey_generate (identity->key, GNUTLS_PK_ECDSA,
-                                         GNUTLS_CURVE_TO_BITS (GNUTLS_ECC_CURVE_SECP256R1), 0);
-  if (code == 0)
-    code = gnutls_rnd (GNUTLS_RND_NONCE, serial, sizeof serial);
   serial[0] = (guint8) ((serial[0] & 0x7f) | 0x40);
-  if (code == 0)
-    code = gnutls_x509_crt_set_version (crt, 3);
-  if (code == 0)
-    code = gnutls_x509_crt_set_serial (crt, serial, sizeof serial);
-  if (code == 0)
-    code = gnutls_x509_crt_set_activation_time (crt, now - EARLIER_S);
-  if (code == 0)
-    code = gnutls_x509_crt_set_expiration_time (crt, now + (time_t) option_days * DAY_S);
-  if (code == 0)
-    code = gnutls_x509_crt_set_dn_by_oid (crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, 0, role,
-                                          (unsigned) strlen (role));
-  if (code == 0)
-    code = gnutls_x509_crt_set_dn_by_oid (crt, GNUTLS_OID_X520_COMMON_NAME, 0, name,
-                                          (unsigned) strlen (name));
-  if (code == 0)
-    code = gnutls_x509_crt_set_key (crt, identity->key);
-  if (code == 0)
-    code = gnutls_x509_crt_get_key_id (crt, GNUTLS_KEYID_USE_SHA1, id, &size);
-  if (code == 0)
-    code = gnutls_x509_crt_set_subject_key_id (crt, id, size);
-  return code;
+  code = THEN (code, gnutls_x509_privkey_init (&identity->key));
+  code = THEN (code, gnutls_x509_crt_init (&identity->certificate));
+  crt = identity->certificate;
+  code = THEN (code,
+               gnutls_x509_privkey_generate (identity->key, GNUTLS_PK_ECDSA,
+                                             GNUTLS_CURVE_TO_BITS (GNUTLS_ECC_CURVE_SECP256R1), 0));
+  code = THEN (code, gnutls_x509_crt_set_version (crt, 3));
+  code = THEN (code, gnutls_x509_crt_set_serial (crt, serial, sizeof serial));
+  code = THEN (code, gnutls_x509_crt_set_activation_time (crt, now - EARLIER_S));
+  code = THEN (code, gnutls_x509_crt_set_expiration_time (crt, end));
+  code = THEN (code, set_subject (crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, role));
+  code = THEN (code, set_subject (crt, GNUTLS_OID_X520_COMMON_NAME, name));
+  code = THEN (code, gnutls_x509_crt_set_key (crt, identity->key));
+  code = THEN (code, gnutls_x509_crt_get_key_id (crt, GNUTLS_KEYID_USE_SHA1, id, &size));
+  return THEN (code, gnutls_x509_crt_set_subject_key_id (crt, id, size));
 }
 
 static gboolean
@@ -237,17 +233,14 @@ load_authority (Identity *authority, const char *directory, GError **error)
 static gboolean
 make_authority (Identity *authority, const char *directory, GError **error)
 {
+  gnutls_x509_crt_t *crt = &authority->certificate;
   int code = fill (authority, AUTHORITY, "libpto cluster");
 
-  if (code == 0)
-    code = gnutls_x509_crt_set_basic_constraints (authority->certificate, 1, 0);
-  if (code == 0)
-    code = gnutls_x509_crt_set_key_usage (authority->certificate, GNUTLS_KEY_KEY_CERT_SIGN);
-  if (code == 0)
-    code = gnutls_x509_crt_sign2 (authority->certificate, authority->certificate, authority->key,
-                                  GNUTLS_DIG_SHA256, 0);
+  code = THEN (code, gnutls_x509_crt_set_basic_constraints (*crt, 1, 0));
+  code = THEN (code, gnutls_x509_crt_set_key_usage (*crt, GNUTLS_KEY_KEY_CERT_SIGN));
+  code = THEN (code, gnutls_x509_crt_sign2 (*crt, *crt, authority->key, GNUTLS_DIG_SHA256, 0));
   return check (code, directory, error) && save_key (directory, authority->key, error)
-         && save_certificate (directory, "ca.pem", authority->certificate, error);
+         && save_certificate (directory, "ca.pem", *crt, error);
 }
 
 /* Of a machine: a number is no name. */
@@ -272,23 +265,17 @@ make_end (const Identity *authority, const char *directory, gboolean is_parent, 
   guint8 id[64];
   size_t size = sizeof id;
   int code = fill (&end, get_role (is_parent), name);
+  gnutls_x509_crt_t crt = end.certificate;
 
-  if (code == 0)
-    code = gnutls_x509_crt_set_basic_constraints (end.certificate, 0, -1);
-  if (code == 0)
-    code = gnutls_x509_crt_set_key_usage (end.certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
-  if (code == 0)
-    code = gnutls_x509_crt_set_key_purpose_oid (
-        end.certificate, is_parent ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER, 0);
-  if (code == 0 && !is_parent)
-    code = set_host (end.certificate, name);
-  if (code == 0)
-    code = gnutls_x509_crt_get_subject_key_id (authority->certificate, id, &size, NULL);
-  if (code == 0)
-    code = gnutls_x509_crt_set_authority_key_id (end.certificate, id, size);
-  if (code == 0)
-    code = gnutls_x509_crt_sign2 (end.certificate, authority->certificate, authority->key,
-                                  GNUTLS_DIG_SHA256, 0);
+  code = THEN (code, gnutls_x509_crt_set_basic_constraints (crt, 0, -1));
+  code = THEN (code, gnutls_x509_crt_set_key_usage (crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
+  code = THEN (code, gnutls_x509_crt_set_key_purpose_oid (
+                         crt, is_parent ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER, 0));
+  code = THEN (code, is_parent ? 0 : set_host (crt, name));
+  code = THEN (code, gnutls_x509_crt_get_subject_key_id (authority->certificate, id, &size, NULL));
+  code = THEN (code, gnutls_x509_crt_set_authority_key_id (crt, id, size));
+  code = THEN (code, gnutls_x509_crt_sign2 (crt, authority->certificate, authority->key,
+                                            GNUTLS_DIG_SHA256, 0));
   return check (code, name, error) && make_directory (directory, error)
          && save_key (directory, end.key, error)
          && save_certificate (directory, "ca.pem", authority->certificate, error)

@@ -159,51 +159,44 @@ append_long_names (GString *list, const GOptionEntry *entries)
       g_string_append_printf (list, "%s--%s", list->len > 0 ? "," : "", entry->long_name);
 }
 
+static void
+append_command_arms (GString *script, const ToolCommand *command)
+{
+  g_autoptr (GArray) words = tool_list_words (command);
+  g_autoptr (GString) options = g_string_new (NULL);
+  g_autofree char *pattern = g_strdup_printf ("'%s options'", command->name);
+  g_autofree char *words_of_options = NULL;
+
+  append_long_names (options, command->entries);
+  append_long_names (options, tool_common_options);
+  words_of_options = g_strconcat ("words=", options->str, NULL);
+  append_arm (script, pattern, words_of_options);
+  append_options_arms (script, command, command->name, command->entries);
+  append_options_arms (script, command, command->name, tool_common_options);
+  append_operand_arms (script, command, command->name, command->operands);
+  for (guint k = 0; k < words->len; k++)
+    {
+      const ToolWord *word = &g_array_index (words, ToolWord, k);
+      g_autofree char *name = g_strdup_printf ("%s %s", command->name, word->name);
+
+      append_operand_arms (script, command, name, word->operands);
+    }
+}
+
 /* The table: _pto_look_up KEY sets allowed, and fails where there is none of that key. KEY is
  * "COMMAND --OPTION", for its value, "COMMAND options", or "COMMAND NUMBER" for an operand. */
 static void
 append_table (GString *script)
 {
-  g_autoptr (GString) commands = g_string_new (NULL);
+  /* What stands before a command, which is an operand there. */
+  ToolCommand first = tool_help_command;
 
   g_string_append (script, "_pto_look_up ()\n{\n  allowed=\n  case $1 in\n");
   for (guint i = 0; tool_commands[i] != NULL; i++)
-    {
-      const ToolCommand *command = tool_commands[i];
-      g_autoptr (GArray) words = tool_list_words (command);
-      g_autoptr (GString) options = g_string_new (NULL);
-      g_autofree char *pattern = g_strdup_printf ("'%s options'", command->name);
-      g_autofree char *words_of_options = NULL;
-
-      append_names (commands, command->name);
-      append_long_names (options, command->entries);
-      append_long_names (options, tool_common_options);
-      words_of_options = g_strconcat ("words=", options->str, NULL);
-      append_arm (script, pattern, words_of_options);
-      append_options_arms (script, command, command->name, command->entries);
-      append_options_arms (script, command, command->name, tool_common_options);
-      append_operand_arms (script, command, command->name, command->operands);
-      for (guint k = 0; k < words->len; k++)
-        {
-          const ToolWord *word = &g_array_index (words, ToolWord, k);
-          g_autofree char *name = g_strdup_printf ("%s %s", command->name, word->name);
-
-          append_operand_arms (script, command, name, word->operands);
-        }
-    }
-  {
-    g_autoptr (GString) options = g_string_new ("words=");
-    g_autoptr (GString) names = g_string_new (NULL);
-
-    append_long_names (names, tool_first_options);
-    append_long_names (names, tool_common_options);
-    g_string_append (options, names->str);
-    append_arm (script, "' options'", options->str);
-    append_options_arms (script, NULL, "", tool_first_options);
-    append_options_arms (script, NULL, "", tool_common_options);
-    g_string_printf (options, "words=%s", commands->str);
-    append_arm (script, "' 1'", options->str);
-  }
+    append_command_arms (script, tool_commands[i]);
+  first.name = "";
+  first.entries = tool_first_options;
+  append_command_arms (script, &first);
   g_string_append (script, "    *) return 1 ;;\n  esac\n}\n\n");
 }
 

@@ -139,34 +139,25 @@ append_element (GString *text, guint32 dtype, gconstpointer data, guint64 i)
     }
 }
 
-static void
-describe (const ReferenceArgument *argument, gconstpointer got, gconstpointer expected, guint64 i,
-          GString *text)
+char *
+reference_describe (const ReferenceArgument *argument, gconstpointer got, gconstpointer expected,
+                    guint64 index)
 {
+  GString *text = g_string_new (argument->name);
   guint64 position[PTO2_TENSOR_MAX_DIMS];
-  guint64 rest = i;
+  guint64 rest = index;
 
   for (guint d = argument->n_dims; d-- > 0;)
     {
       position[d] = rest % argument->shape[d];
       rest /= argument->shape[d];
     }
-  g_string_append_printf (text, "%s[", argument->name);
   for (guint d = 0; d < argument->n_dims; d++)
-    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "", position[d]);
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "[", position[d]);
   g_string_append (text, "]: ");
-  append_element (text, argument->dtype, got, i);
+  append_element (text, argument->dtype, got, index);
   g_string_append (text, _ (" instead of "));
-  append_element (text, argument->dtype, expected, i);
-}
-
-char *
-reference_describe (const ReferenceArgument *argument, gconstpointer got, gconstpointer expected,
-                    guint64 index)
-{
-  GString *text = g_string_new (NULL);
-
-  describe (argument, got, expected, index, text);
+  append_element (text, argument->dtype, expected, index);
   return g_string_free (text, FALSE);
 }
 
@@ -206,13 +197,13 @@ reference_compare (const ReferenceArgument *argument, gconstpointer data,
         continue;
       if (comparison->n_bad++ < SHOWN)
         {
-          if (lines->len > 0)
-            g_string_append_c (lines, '\n');
-          describe (argument, data, argument->expected, i, lines);
+          g_autofree char *line = reference_describe (argument, data, argument->expected, i);
+
+          g_string_append_printf (lines, "%s%s", lines->len > 0 ? "\n" : "", line);
           if (comparison->n_bad == 1)
             {
               comparison->first_index = i;
-              comparison->first_bad = g_strdup (lines->str);
+              comparison->first_bad = g_steal_pointer (&line);
             }
         }
     }

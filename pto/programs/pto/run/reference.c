@@ -42,17 +42,18 @@ from_case (PTO2Case *c)
   return (Reference *) c;
 }
 
+/* NULL, always. */
 G_GNUC_PRINTF (2, 3)
-static void
-set_error (Reference *reference, const char *format, ...)
+static gpointer
+refuse (Reference *reference, const char *format, ...)
 {
   va_list args;
 
-  if (reference->error != NULL)
-    return;
   va_start (args, format);
-  reference->error = g_strdup_vprintf (format, args);
+  if (reference->error == NULL)
+    reference->error = g_strdup_vprintf (format, args);
   va_end (args);
+  return NULL;
 }
 
 static char *
@@ -73,7 +74,7 @@ case_integer (PTO2Case *c, const char *key, int64_t fallback)
     return fallback;
   if (!g_ascii_string_to_signed (text, 10, G_MININT64, G_MAXINT64, &value, NULL))
     {
-      set_error (reference, _ ("%s=%s: a whole number wanted"), key, text);
+      refuse (reference, _ ("%s=%s: a whole number wanted"), key, text);
       return fallback;
     }
   return value;
@@ -93,7 +94,7 @@ case_real (PTO2Case *c, const char *key, double fallback)
   value = g_ascii_strtod (text, &end);
   if (end == text || *end != '\0' || errno != 0)
     {
-      set_error (reference, _ ("%s=%s: a number wanted"), key, text);
+      refuse (reference, _ ("%s=%s: a number wanted"), key, text);
       return fallback;
     }
   return value;
@@ -130,15 +131,9 @@ add_argument (Reference *reference, const char *name)
   ReferenceArgument *argument;
 
   if (reference->computing)
-    {
-      set_error (reference, _ ("pto_reference_compute() adds the argument \"%s\""), name);
-      return NULL;
-    }
+    return refuse (reference, _ ("pto_reference_compute() adds the argument \"%s\""), name);
   if (find_argument (reference, name) != NULL)
-    {
-      set_error (reference, _ ("the argument \"%s\" is there twice"), name);
-      return NULL;
-    }
+    return refuse (reference, _ ("the argument \"%s\" is there twice"), name);
   argument = g_new0 (ReferenceArgument, 1);
   argument->name = g_strdup (name);
   g_ptr_array_add (reference->arguments, argument);
@@ -155,25 +150,16 @@ case_array (PTO2Case *c, const char *name, DataType dtype, uint32_t ndims, const
   ReferenceArgument *argument;
 
   if (element == 0)
-    {
-      set_error (reference, _ ("array \"%s\": %u is no type of an element"), name, (guint) dtype);
-      return NULL;
-    }
+    return refuse (reference, _ ("array \"%s\": %u is no type of an element"), name, (guint) dtype);
   if (ndims < 1 || ndims > PTO2_TENSOR_MAX_DIMS)
-    {
-      set_error (reference, _ ("array \"%s\": %u dimensions, 1 to %u wanted"), name, ndims,
-                 (guint) PTO2_TENSOR_MAX_DIMS);
-      return NULL;
-    }
+    return refuse (reference, _ ("array \"%s\": %u dimensions, 1 to %u wanted"), name, ndims,
+                   (guint) PTO2_TENSOR_MAX_DIMS);
   for (guint i = 0; i < ndims; i++)
     if (shape[i] == 0 || !g_uint64_checked_mul (&count, count, shape[i]))
       count = 0;
   if (count == 0 || !g_uint64_checked_mul (&element, element, count) || element > G_MAXSSIZE)
-    {
-      set_error (reference, _ ("array \"%s\": a dimension is 0, or all together are too large"),
-                 name);
-      return NULL;
-    }
+    return refuse (reference, _ ("array \"%s\": a dimension is 0, or all together are too large"),
+                   name);
   argument = add_argument (reference, name);
   if (argument == NULL)
     return NULL;
@@ -185,7 +171,7 @@ case_array (PTO2Case *c, const char *name, DataType dtype, uint32_t ndims, const
   argument->is_output = output;
   argument->data = calloc (1, element);
   if (argument->data == NULL)
-    set_error (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name, element);
+    refuse (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name, element);
   return argument->data;
 }
 
@@ -206,10 +192,9 @@ case_input (PTO2Case *c, const char *name)
 {
   ReferenceArgument *argument = find_argument (from_case (c), name);
 
-  if (argument != NULL && !argument->is_scalar)
-    return argument->data;
-  set_error (from_case (c), _ ("there is no array \"%s\""), name);
-  return NULL;
+  return argument != NULL && !argument->is_scalar
+             ? argument->data
+             : refuse (from_case (c), _ ("there is no array \"%s\""), name);
 }
 
 static void *
@@ -219,22 +204,19 @@ case_expected (PTO2Case *c, const char *name)
   ReferenceArgument *argument = find_argument (reference, name);
 
   if (argument == NULL || argument->is_scalar || !argument->is_output)
-    {
-      set_error (reference, _ ("there is no output \"%s\""), name);
-      return NULL;
-    }
+    return refuse (reference, _ ("there is no output \"%s\""), name);
   if (argument->expected == NULL)
     argument->expected = calloc (1, argument->n_bytes);
   if (argument->expected == NULL)
-    set_error (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name,
-               argument->n_bytes);
+    refuse (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name,
+            argument->n_bytes);
   return argument->expected;
 }
 
 static void
 case_fail (PTO2Case *c, const char *message)
 {
-  set_error (from_case (c), "%s", message);
+  refuse (from_case (c), "%s", message);
 }
 
 static const PTO2CaseOps case_ops = {
@@ -304,7 +286,7 @@ call (Reference *reference, const char *symbol, GError **error)
                       reference->item->name, reference->manifest->reference, symbol,
                       local->message);
   if (data.status != 0)
-    set_error (reference, _ ("%s() gave %d and no reason"), symbol, data.status);
+    refuse (reference, _ ("%s() gave %d and no reason"), symbol, data.status);
   if (reference->error == NULL)
     return TRUE;
   return tool_fail (error, _ ("%s: case \"%s\": %s"), reference->manifest->file,
