@@ -30,19 +30,23 @@
 /* Processes one below the other. */
 #define ABOVE_MAX 64u
 
+/* Numbers are those of a name space; several of them may share a network. */
+static guint64
+get_name_space (void)
+{
+  struct stat names;
+
+  return stat ("/proc/self/ns/pid", &names) == 0 ? (guint64) names.st_ino : 0;
+}
+
 guint
 pto_answer_make_address (int process, struct sockaddr_un *address)
 {
-  struct stat names = { 0 };
   int length;
 
-  memset (address, 0, sizeof *address);
-  address->sun_family = AF_UNIX;
-  /* Numbers are those of a name space; several of them may share a network. */
-  if (stat ("/proc/self/ns/pid", &names) != 0)
-    names.st_ino = 0;
+  *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
   length = g_snprintf (address->sun_path + 1, sizeof address->sun_path - 1,
-                       "libpto/answer/%" G_GUINT64_FORMAT "/%d", (guint64) names.st_ino, process);
+                       "libpto/answer/%" G_GUINT64_FORMAT "/%d", get_name_space (), process);
   return (guint) (G_STRUCT_OFFSET (struct sockaddr_un, sun_path) + 1 + (gsize) length);
 }
 
@@ -61,18 +65,14 @@ pto_answer_make_own_address (int process, guint user, struct sockaddr_un *addres
   const char *named = user == geteuid () ? g_getenv ("XDG_RUNTIME_DIR") : NULL;
   g_autofree char *usual = g_strdup_printf ("/run/user/%u", user);
   const char *directory = named != NULL && g_path_is_absolute (named) ? named : usual;
-  struct stat names = { 0 };
   gulong length;
 
-  memset (address, 0, sizeof *address);
-  address->sun_family = AF_UNIX;
+  *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
   if (!is_private_directory (directory, user))
     return 0;
-  if (stat ("/proc/self/ns/pid", &names) != 0)
-    names.st_ino = 0;
   length = (gulong) g_snprintf (address->sun_path, sizeof address->sun_path,
                                 "%s/libpto-answer-%" G_GUINT64_FORMAT "-%d", directory,
-                                (guint64) names.st_ino, process);
+                                get_name_space (), process);
   return length < sizeof address->sun_path
              ? (guint) (G_STRUCT_OFFSET (struct sockaddr_un, sun_path) + length + 1)
              : 0;
@@ -88,6 +88,7 @@ typedef struct
   const char *out; /* what is still to be written */
 } Question;
 
+/* error: NULL, or why there is no answer; the first one stays. */
 static void
 end (Question *question, GError *error)
 {
@@ -98,6 +99,17 @@ end (Question *question, GError *error)
     question->asked->error = error;
   else
     g_clear_error (&error);
+}
+
+G_GNUC_PRINTF (3, 4)
+static void
+fail (Question *question, PtoError code, const char *format, ...)
+{
+  va_list args;
+
+  va_start (args, format);
+  end (question, g_error_new_valist (PTO_ERROR, code, format, args));
+  va_end (args);
 }
 
 /* Who listens there? -1, and errno: nobody. */
@@ -229,41 +241,37 @@ find_below (int process)
   return 0;
 }
 
-static GError *
-make_silence (const PtoAsked *asked)
+static void
+end_silent (Question *question)
 {
-  int process = asked->process;
+  int process = question->asked->process;
   int owner = find_owner (process);
   gboolean is_there = kill (process, 0) == 0;
   gboolean is_gone = !is_there && errno == ESRCH;
+  gboolean wants_family = question->asked->wants_family;
   int other = 0;
-  GError *error = NULL;
 
   if (is_gone)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("there is no process %d"), process);
+    fail (question, PTO_ERROR_NOT_FOUND, _ ("there is no process %d"), process);
   else if (!is_there)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d is somebody else's: it can be asked by its user only"), process);
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d is somebody else's: it can be asked by its user only"), process);
   else if (owner > 0)
-    g_set_error (
-        &error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-        _ ("process %d is a SUB worker of process %d: ask that one, which tells what it runs"),
-        process, owner);
-  else if (asked->wants_family && (other = find_above (process)) > 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d does not listen: ask process %d, which has begun it"), process,
-                 other);
-  else if (asked->wants_family && (other = find_below (process)) > 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d does not listen: ask process %d, which it has begun"), process,
-                 other);
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d is a SUB worker of process %d: ask that one, which tells what it runs"),
+          process, owner);
+  else if (wants_family && (other = find_above (process)) > 0)
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d does not listen: ask process %d, which has begun it"), process, other);
+  else if (wants_family && (other = find_below (process)) > 0)
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d does not listen: ask process %d, which it has begun"), process, other);
   else
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d does not listen: what it does can be asked of pto run, and of a "
-                    "program of libpto that was started with PTO_ANSWER=1 or has called "
-                    "pto_answer_start()"),
-                 process);
-  return error;
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d does not listen: what it does can be asked of pto run, and of a "
+             "program of libpto that was started with PTO_ANSWER=1 or has called "
+             "pto_answer_start()"),
+          process);
 }
 
 /* --- one question --- */
@@ -275,7 +283,6 @@ begin (Question *question, const char *request)
   struct sockaddr_un address;
   guint length = pto_answer_make_address (process, &address);
   struct ucred other = { 0 };
-  GError *error = NULL;
   int saved, own;
 
   question->in = g_string_new (NULL);
@@ -293,19 +300,17 @@ begin (Question *question, const char *request)
       return;
     }
   if (question->fd >= 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                 _ ("who listens where process %d would is process %d of user %u: it is not asked"),
-                 process, (int) other.pid, (guint) other.uid);
+    fail (question, PTO_ERROR_TAMPERED,
+          _ ("who listens where process %d would is process %d of user %u: it is not asked"),
+          process, (int) other.pid, (guint) other.uid);
   else if (saved == EAGAIN)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_BUSY,
-                 _ ("process %d does not answer: others wait for it, too (is it stopped?)"),
-                 process);
+    fail (question, PTO_ERROR_BUSY,
+          _ ("process %d does not answer: others wait for it, too (is it stopped?)"), process);
   else if (saved == ECONNREFUSED)
-    error = make_silence (question->asked);
+    end_silent (question);
   else
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("process %d can not be asked: %s"),
-                 process, g_strerror (saved));
-  end (question, error);
+    fail (question, PTO_ERROR_SYSTEM, _ ("process %d can not be asked: %s"), process,
+          g_strerror (saved));
 }
 
 /* Whoever asks need not trust who answers, and a parser is deep where its text is. Nothing that
@@ -338,21 +343,27 @@ is_sound (const char *text, gsize length)
   return g_utf8_validate (text, (gssize) length, NULL);
 }
 
+static void
+refuse (Question *question)
+{
+  fail (question, PTO_ERROR_TAMPERED, _ ("process %d has answered what is no answer"),
+        question->asked->process);
+}
+
 /* All has come: the head is sound. */
 static void
 take_body (Question *question, const char *body, gsize length)
 {
   g_autoptr (JsonParser) parser = json_parser_new ();
-  int process = question->asked->process;
-  GError *error = NULL;
 
-  if (is_sound (body, length) && json_parser_load_from_data (parser, body, (gssize) length, NULL)
-      && JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)))
-    question->asked->answer = json_parser_steal_root (parser);
-  else
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                 _ ("process %d has answered what is no answer"), process);
-  end (question, error);
+  if (!is_sound (body, length) || !json_parser_load_from_data (parser, body, (gssize) length, NULL)
+      || !JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)))
+    {
+      refuse (question);
+      return;
+    }
+  question->asked->answer = json_parser_steal_root (parser);
+  end (question, NULL);
 }
 
 /* What has come so far; at_end: no more will. */
@@ -364,40 +375,27 @@ look_at_answer (Question *question, gboolean at_end)
   const char *newline = memchr (text, '\n', MIN (question->in->len, HEAD_MAX));
   g_autofree char *head = newline != NULL ? g_strndup (text, (gsize) (newline - text)) : NULL;
   g_auto (GStrv) words = head != NULL ? g_strsplit (head, " ", 4) : NULL;
-  GError *error = NULL;
   guint64 length;
-  gsize come;
 
   if (words == NULL && question->in->len < HEAD_MAX && !at_end)
     return;
   if (words == NULL && question->in->len == 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("process %d has ended meanwhile"),
-                 process);
+    fail (question, PTO_ERROR_NOT_FOUND, _ ("process %d has ended meanwhile"), process);
   else if (words == NULL || g_strv_length (words) < 4 || strcmp (words[0], "pto-answer") != 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                 _ ("process %d has answered what is no answer"), process);
+    refuse (question);
   else if (g_ascii_strtoull (words[1], NULL, 10) != PTO_ANSWER_VERSION)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 _ ("process %d answers in version %s, this libpto asks in version %d: ask it with "
-                    "the pto program that belongs to its libpto"),
-                 process, words[1], PTO_ANSWER_VERSION);
+    fail (question, PTO_ERROR_NOT_SUPPORTED,
+          _ ("process %d answers in version %s, this libpto asks in version %d: ask it with "
+             "the pto program that belongs to its libpto"),
+          process, words[1], PTO_ANSWER_VERSION);
   else if (strcmp (words[2], "ok") != 0)
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED, _ ("process %d: %s"), process,
-                 words[3]);
+    fail (question, PTO_ERROR_NOT_SUPPORTED, _ ("process %d: %s"), process, words[3]);
   else if (!g_ascii_string_to_unsigned (words[3], 10, 0, ANSWER_MAX, &length, NULL))
-    g_set_error (&error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                 _ ("process %d has answered what is no answer"), process);
-  else
-    {
-      come = question->in->len - (gsize) (newline + 1 - text);
-      if (come >= length)
-        take_body (question, newline + 1, (gsize) length);
-      else if (at_end)
-        g_set_error (&error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("process %d has ended meanwhile"),
-                     process);
-    }
-  if (error != NULL)
-    end (question, error);
+    refuse (question);
+  else if (question->in->len - (gsize) (newline + 1 - text) >= length)
+    take_body (question, newline + 1, (gsize) length);
+  else if (at_end)
+    fail (question, PTO_ERROR_NOT_FOUND, _ ("process %d has ended meanwhile"), process);
 }
 
 static void
@@ -488,13 +486,13 @@ asking_end (Asking *self, GCancellable *cancellable)
   for (guint i = 0; i < self->n; i++)
     {
       Question *question = &self->questions[i];
-      GError *error = NULL;
+      GError *cancelled = NULL;
 
-      if (question->fd >= 0 && !pto_error_set_if_cancelled (cancellable, &error))
-        g_set_error (&error, PTO_ERROR, PTO_ERROR_BUSY,
-                     _ ("process %d has not answered within %u ms (is it stopped?)"),
-                     question->asked->process, self->within_ms);
-      end (question, error);
+      if (question->fd >= 0 && !pto_error_set_if_cancelled (cancellable, &cancelled))
+        fail (question, PTO_ERROR_BUSY,
+              _ ("process %d has not answered within %u ms (is it stopped?)"),
+              question->asked->process, self->within_ms);
+      end (question, cancelled);
       g_string_free (question->in, TRUE);
     }
   g_free (self->questions);

@@ -310,17 +310,6 @@ find_worker_key (const char *key)
   return -1;
 }
 
-/* PTO_N_PARAMETERS: there is none of that name. */
-static enum pto_param
-find_parameter (const char *key)
-{
-  int i = 0;
-
-  while (i < PTO_N_PARAMETERS && strcmp (pto_param_name ((enum pto_param) i), key) != 0)
-    i++;
-  return (enum pto_param) i;
-}
-
 /* Which ways the worker of a group may take, as far as its keys say it. */
 static guint
 find_ways (PtoClusterFile *self, const char *group)
@@ -389,7 +378,7 @@ check_worker_keys (PtoClusterFile *self, const char *group, Way way, GError **er
       int found = find_worker_key (keys[i]);
 
       if (found >= 0 ? (worker_keys[found].ways & way) == 0
-                     : find_parameter (keys[i]) == PTO_N_PARAMETERS)
+                     : pto_worker_find_parameter (keys[i]) < 0)
         return refuse_key (self, group, keys[i], way, error);
     }
   return TRUE;
@@ -624,7 +613,8 @@ set_parameter (PtoWorker *worker, const char *key, const char *value, gboolean i
 {
   guint n_chips = pto_worker_get_n_workers (worker);
 
-  if (pto_param_no_effect (find_parameter (key), pto_worker_get_level (worker)) == NULL
+  if (pto_param_no_effect ((enum pto_param) pto_worker_find_parameter (key), worker->node.level)
+          == NULL
       || (n_chips == 0 && !is_default))
     return pto_worker_set_parameter (worker, key, value, error);
   for (guint i = 0; i < n_chips; i++)
@@ -1129,12 +1119,10 @@ pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
   n = count_workers (file);
   n_before = pto_worker_get_n_workers (worker) + pto_worker_get_n_sub_workers (worker);
   if (n + n_before > PTO_MAX_CHILDREN)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%s names %u workers: a worker has at most %d below it, and there are %u"),
-                   file->manifest.file, n, PTO_MAX_CHILDREN, n_before);
-      return FALSE;
-    }
+    return pto_worker_fail (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("%s names %u workers: a worker has at most %d below it, and there are %u"),
+        file->manifest.file, n, PTO_MAX_CHILDREN, n_before);
   for (guint i = 0; ok && i < file->places->len; i++)
     {
       const Place *place = g_ptr_array_index (file->places, i);

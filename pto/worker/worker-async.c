@@ -71,12 +71,6 @@ job_free (gpointer data)
   g_free (job);
 }
 
-static void
-unref_handle (gpointer handle)
-{
-  pto_callable_handle_unref (handle);
-}
-
 /* Caller's context. */
 static gboolean
 job_return (gpointer data)
@@ -95,7 +89,8 @@ job_return (gpointer data)
   if (job->error != NULL)
     g_task_return_error (job->task, g_steal_pointer (&job->error));
   else if (job->callable != NULL)
-    g_task_return_pointer (job->task, g_steal_pointer (&job->handle), unref_handle);
+    g_task_return_pointer (job->task, g_steal_pointer (&job->handle),
+                           (GDestroyNotify) pto_callable_handle_unref);
   else
     g_task_return_boolean (job->task, TRUE);
   return G_SOURCE_REMOVE;

@@ -45,10 +45,10 @@ pto_worker_check_process (PtoWorker *self, GError **error)
   if (!pto_worker_is_foreign (self))
     return TRUE;
   path = pto_worker_dup_path (self);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               _ ("worker %s belongs to process %d, and this one is a copy of it: use it there"),
-               path, g_atomic_int_get (&self->process));
-  return FALSE;
+  return pto_worker_fail (
+      error, PTO_ERROR_BUSY,
+      _ ("worker %s belongs to process %d, and this one is a copy of it: use it there"), path,
+      g_atomic_int_get (&self->process));
 }
 
 gboolean
@@ -56,8 +56,7 @@ pto_worker_check_open (PtoWorker *self, GError **error)
 {
   if (self->state != PTO_WORKER_STATE_CLOSED && !g_atomic_int_get (&self->closing))
     return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, _ ("the worker is closed"));
-  return FALSE;
+  return pto_worker_fail (error, PTO_ERROR_CLOSED, _ ("the worker is closed"));
 }
 
 /* With the lock. */
@@ -85,28 +84,17 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
 {
   for (;;)
     {
-      if (self->state == PTO_WORKER_STATE_CLOSED || g_atomic_int_get (&self->closing))
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, _ ("the worker is closed"));
-          return FALSE;
-        }
-      if (pto_error_set_if_cancelled (cancellable, error))
+      if (!pto_worker_check_open (self, error) || pto_error_set_if_cancelled (cancellable, error))
         return FALSE;
       if (!self->in_use)
         break;
       if (self->user == g_thread_self () || get_own_orchestrator (self) != NULL)
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_BUSY, PTO_WORKER_OWN_RUN);
-          return FALSE;
-        }
+        return pto_worker_fail (error, PTO_ERROR_BUSY, "%s", PTO_WORKER_OWN_RUN);
       if (!is_asynchronous && self->waiting_functions > 0)
-        {
-          g_set_error_literal (
-              error, PTO_ERROR, PTO_ERROR_BUSY,
-              _ ("an asynchronous run whose orchestration function may need this thread is under way: "
-                 "wait for it to finish first"));
-          return FALSE;
-        }
+        return pto_worker_fail (
+            error, PTO_ERROR_BUSY,
+            _ ("an asynchronous run whose orchestration function may need this thread is under way: "
+               "wait for it to finish first"));
       g_cond_wait (&self->idle, &self->lock);
     }
   self->in_use = TRUE;
@@ -193,12 +181,11 @@ check_children (PtoWorker *worker, GError **error)
       if (pto_worker_get_state (child) != PTO_WORKER_STATE_CLOSED)
         continue;
       path = pto_worker_dup_path (child);
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_CLOSED,
+      return pto_worker_fail (
+          error, PTO_ERROR_CLOSED,
           _ ("%s was closed before the worker above it has started: close that one instead, "
              "which closes all below it"),
           path);
-      return FALSE;
     }
   return TRUE;
 }
@@ -349,12 +336,11 @@ pto_worker_start (PtoWorker *worker, GCancellable *cancellable, GError **error)
   if (worker->node.parent == NULL || worker->serves)
     return bring_up (worker, cancellable, error);
   path = pto_worker_dup_path (worker);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_BUSY,
+  return pto_worker_fail (
+      error, PTO_ERROR_BUSY,
       _ ("%s is brought up by the worker above it, in its own process: start that one, and "
          "submit to this one"),
       path);
-  return FALSE;
 }
 
 gboolean

@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-static int
-find_parameter (const char *name)
+int
+pto_worker_find_parameter (const char *name)
 {
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
     if (strcmp (name, pto_param_name ((enum pto_param) i)) == 0)
@@ -29,12 +29,11 @@ pto_worker_check_schedule (PtoWorker *worker, GError **error)
     return TRUE;
   if (strcmp (pto_params_choice (&worker->params, PTO_PARAMETER_BACKEND), "det") == 0)
     return TRUE;
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+  return pto_worker_fail (
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("parameter schedule needs the back end det, on which alone one task can run after "
          "the other, and that of this worker is %s: set backend to det"),
       pto_params_choice (&worker->params, PTO_PARAMETER_BACKEND));
-  return FALSE;
 }
 
 /* The one that can be set between runs. */
@@ -61,8 +60,8 @@ set_schedule (PtoWorker *worker, const char *value, GError **error)
   g_mutex_lock (&worker->lock);
   if (worker->state == PTO_WORKER_STATE_CLOSED)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED,
-                           _ ("the worker is closed: parameter schedule can be set on a new one"));
+      pto_worker_fail (error, PTO_ERROR_CLOSED,
+                       _ ("the worker is closed: parameter schedule can be set on a new one"));
       ok = FALSE;
     }
   else
@@ -96,11 +95,11 @@ check_not_made (PtoWorker *worker, const char *name, GError **error)
     return TRUE;
   path = pto_worker_dup_path (worker);
   above = pto_tree_node_dup_path (worker->node.parent);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               _ ("parameter %s of %s can be set only before %s, the worker above it, starts: by "
-                  "start(), its first run or the first memory (alloc_buffer(), malloc())"),
-               name, path, above);
-  return FALSE;
+  return pto_worker_fail (
+      error, PTO_ERROR_BUSY,
+      _ ("parameter %s of %s can be set only before %s, the worker above it, starts: by "
+         "start(), its first run or the first memory (alloc_buffer(), malloc())"),
+      name, path, above);
 }
 
 /**
@@ -138,22 +137,19 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   g_return_val_if_fail (value != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  i = find_parameter (name);
+  i = pto_worker_find_parameter (name);
   why = i >= 0 ? pto_param_no_effect ((enum pto_param) i, worker->node.level) : NULL;
   /* What an isolated chip shares with its program lies there. */
   if (i == PTO_PARAMETER_ARENA && pto_worker_get_isolate (worker))
     why = NULL;
   if (why != NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("parameter %s has no effect on a worker of level %u: %s%s"), name,
-                   worker->node.level, why,
-                   worker->node.level > 2 && i != PTO_PARAMETER_ISOLATE
-                       ? _ ("; set it on those below, see pto_worker_get_child(), or in "
-                            "the environment")
-                       : "");
-      return FALSE;
-    }
+    return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
+                            _ ("parameter %s has no effect on a worker of level %u: %s%s"), name,
+                            worker->node.level, why,
+                            worker->node.level > 2 && i != PTO_PARAMETER_ISOLATE
+                                ? _ ("; set it on those below, see pto_worker_get_child(), or in "
+                                     "the environment")
+                                : "");
   if (i >= 0 && !check_not_made (worker, name, error))
     return FALSE;
   if (i == PTO_PARAMETER_SCHEDULE)
@@ -173,20 +169,14 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
     worker->params = before;
   g_mutex_unlock (&worker->lock);
   if (state == PTO_WORKER_STATE_CLOSED && i >= 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_CLOSED,
-                   _ ("the worker is closed: parameter %s can be set on a new one"), name);
-      return FALSE;
-    }
+    return pto_worker_fail (error, PTO_ERROR_CLOSED,
+                            _ ("the worker is closed: parameter %s can be set on a new one"), name);
   if (state != PTO_WORKER_STATE_NEW && i >= 0)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_BUSY,
-          _ ("parameter %s can be set only before the worker starts: by start(), its first run or, of a "
-             "chip or a remote worker below it, the first device memory (alloc_buffer(), malloc())"),
-          name);
-      return FALSE;
-    }
+    return pto_worker_fail (
+        error, PTO_ERROR_BUSY,
+        _ ("parameter %s can be set only before the worker starts: by start(), its first run or, of a "
+           "chip or a remote worker below it, the first device memory (alloc_buffer(), malloc())"),
+        name);
   if (status != PTO_OK)
     pto_error_set_from_report (error, status, &report);
   return status == PTO_OK;
@@ -229,9 +219,9 @@ pto_worker_dup_parameter (PtoWorker *worker, const char *name, GError **error)
       g_autofree char *all = g_strjoinv (", ", names);
       char question[200];
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   _ ("there is no parameter \"%s\": choose one of %s%s"), name, all,
-                   pto_params_ask (name, 0, question, sizeof question));
+      pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
+                       _ ("there is no parameter \"%s\": choose one of %s%s"), name, all,
+                       pto_params_ask (name, 0, question, sizeof question));
       return NULL;
     }
   return value != NULL ? value : g_strdup (text);
@@ -314,7 +304,7 @@ pto_worker_describe_parameter (const char *name)
 
   g_return_val_if_fail (name != NULL, NULL);
 
-  i = find_parameter (name);
+  i = pto_worker_find_parameter (name);
   return i >= 0 ? pto_param_description ((enum pto_param) i) : NULL;
 }
 
@@ -337,6 +327,6 @@ pto_worker_get_parameter_variable (const char *name)
 
   g_return_val_if_fail (name != NULL, NULL);
 
-  i = find_parameter (name);
+  i = pto_worker_find_parameter (name);
   return i >= 0 ? pto_param_variable ((enum pto_param) i) : NULL;
 }

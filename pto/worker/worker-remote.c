@@ -16,11 +16,10 @@ check_level (PtoWorker *worker, GError **error)
 {
   if (worker->node.level > PTO_REMOTE_LEVEL)
     return TRUE;
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+  return pto_worker_fail (
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("a remote worker is one of level %d, and is below one of level %d or more, not %u"),
       PTO_REMOTE_LEVEL, PTO_REMOTE_LEVEL + 1, worker->node.level);
-  return FALSE;
 }
 
 PtoWorker *
@@ -119,10 +118,9 @@ check_id (PtoWorker *child, GError **error)
 {
   if (child->node.remote->id < 0)
     return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("the option id is for one worker: those of a job get the ids that are "
-                          "free"));
-  return FALSE;
+  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
+                          _ ("the option id is for one worker: those of a job get the ids that are "
+                             "free"));
 }
 
 /**
@@ -163,8 +161,8 @@ pto_worker_add_remote_job (PtoWorker *worker, const char *const *addresses, GVar
   ok = check_level (worker, error);
   if (ok && n == 0)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("a job has no ranks: give an address for each"));
+      pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("a job has no ranks: give an address for each"));
       ok = FALSE;
     }
   if (ok)

@@ -104,14 +104,14 @@ call_function (Run *run)
   pto_error_make_valid (run->error);
   open = pto_orchestrator_end (run->orchestrator);
   if (ok && run->error == NULL && open > 0)
-    g_set_error (&run->error, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW,
-                 P_ ("the orchestration function returned with %u scope open: end what it begins",
-                     "the orchestration function returned with %u scopes open: end what it begins",
-                     open),
-                 open);
+    pto_worker_fail (
+        &run->error, PTO_ERROR_SCOPE_OVERFLOW,
+        P_ ("the orchestration function returned with %u scope open: end what it begins",
+            "the orchestration function returned with %u scopes open: end what it begins", open),
+        open);
   if (!ok && run->error == NULL)
-    g_set_error_literal (
-        &run->error, PTO_ERROR, PTO_ERROR_EXPLICIT,
+    pto_worker_fail (
+        &run->error, PTO_ERROR_EXPLICIT,
         _ ("the orchestration function failed and did not say why: it must return TRUE when the "
            "graph is complete (in Python and JavaScript: anything but false)"));
 }
@@ -214,19 +214,17 @@ check_runs (PtoWorker *self, gboolean is_of_level, PtoCallable *callable, GError
     return TRUE;
   path = pto_worker_dup_path (self);
   if (is_level)
-    g_set_error (
-        error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+    return pto_worker_fail (
+        error, PTO_ERROR_NOT_SUPPORTED,
         _ ("the tasks of this graph are kernels%s%s%s, which run on a chip, and %s has no "
            "cores: launch it on a worker of level 2, or capture a function of this worker's"),
         callable != NULL ? " (\"" : "", callable != NULL ? callable->name : "",
         callable != NULL ? "\")" : "", path);
-  else
-    g_set_error (
-        error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-        _ ("the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
-           "has none below it: launch it on a worker of level 3 or up"),
-        callable->name, pto_callable_describe_kind (callable->kind), path);
-  return FALSE;
+  return pto_worker_fail (
+      error, PTO_ERROR_NOT_SUPPORTED,
+      _ ("the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
+         "has none below it: launch it on a worker of level 3 or up"),
+      callable->name, pto_callable_describe_kind (callable->kind), path);
 }
 
 /* What the worker names one of the graph's kernels by, or of its callables for workers. Kernels
@@ -252,15 +250,14 @@ find_number (Run *run, guint32 number, guint32 *found)
       if (pto_registry_find_digest (self->node.registry, registration->digest, found))
         return TRUE;
       path = pto_worker_dup_path (self);
-      g_set_error (
-          &run->error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+      return pto_worker_fail (
+          &run->error, PTO_ERROR_NOT_FOUND,
           _ ("the graph has tasks of \"%s\", which is not registered on %s: register it there "
              "before the launch%s"),
           registration->name, path,
           callable->source == PTO_CALLABLE_SOURCE_CLOSURE
               ? _ (", the same callable, for two that are made of one function are two")
               : "");
-      return FALSE;
     }
   if (callable == NULL)
     return TRUE; /* the chip's own */
@@ -506,8 +503,7 @@ check_is_orchestration (PtoWorker *self, PtoCallableHandle *handle, GError **err
         "is for chips: submit it with submit_next_level from an orchestration, which can be run");
   else
     why = _ ("is an orchestration for workers of level 3 and up");
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
-  return FALSE;
+  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
 }
 
 static void

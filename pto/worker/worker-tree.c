@@ -104,21 +104,18 @@ pto_worker_make_devices (PtoWorker *self)
 
   if (n_devices > PTO_MAX_CHILDREN || self->node.n_sub_workers > PTO_MAX_CHILDREN - n_devices)
     {
-      if (self->params_error == NULL)
-        g_set_error (
-            &self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-            _ ("%zu devices and %u SUB workers are too many: a worker has at most %d below it"),
-            n_devices, self->node.n_sub_workers, PTO_MAX_CHILDREN);
+      pto_worker_refuse_params (
+          self, _ ("%zu devices and %u SUB workers are too many: a worker has at most %d below it"),
+          n_devices, self->node.n_sub_workers, PTO_MAX_CHILDREN);
       return;
     }
   if (n_devices == 0)
     return;
   if (self->node.level != 3)
     {
-      if (self->params_error == NULL)
-        g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     _ ("level %u has no devices of its own: %s"), self->node.level,
-                     self->node.level < 3 ? _ ("it is one") : _ ("add workers of level 3"));
+      pto_worker_refuse_params (
+          self, _ ("level %u has no devices of its own: %s"), self->node.level,
+          self->node.level < 3 ? _ ("it is one") : _ ("add workers of level 3"));
       return;
     }
   g_variant_iter_init (&iter, self->device_ids);
@@ -194,7 +191,6 @@ PtoWorker *
 pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const char *platform,
                      GError **error)
 {
-  g_autoptr (PtoWorker) self = NULL;
   g_autoptr (PtoPlatform) description = NULL;
   GVariantBuilder ids;
 
@@ -202,14 +198,15 @@ pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const ch
 
   if (level < 3 || level > PTO_MAX_LEVEL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   _ ("level %u is no host: that is 3 to %d; one chip is 2"), level, PTO_MAX_LEVEL);
+      pto_worker_fail (error, PTO_ERROR_NOT_SUPPORTED,
+                       _ ("level %u is no host: that is 3 to %d; one chip is 2"), level,
+                       PTO_MAX_LEVEL);
       return NULL;
     }
   if (n_devices > PTO_MAX_CHILDREN || n_sub_workers > PTO_MAX_CHILDREN)
     {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      pto_worker_fail (
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("%u devices and %u SUB workers are too many: a worker has at most %d below it"),
           n_devices, n_sub_workers, PTO_MAX_CHILDREN);
       return NULL;
@@ -220,15 +217,11 @@ pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const ch
   g_variant_builder_init (&ids, G_VARIANT_TYPE ("au"));
   for (guint i = 0; i < n_devices; i++)
     g_variant_builder_add (&ids, "u", i);
-  self = g_object_new (PTO_TYPE_WORKER, "level", level, "platform",
-                       pto_platform_get_name (description), "device-ids",
-                       g_variant_builder_end (&ids), "n-sub-workers", n_sub_workers, NULL);
-  if (self->params_error != NULL)
-    {
-      g_propagate_error (error, g_error_copy (self->params_error));
-      return NULL;
-    }
-  return g_steal_pointer (&self);
+  return pto_worker_check_params (g_object_new (PTO_TYPE_WORKER, "level", level, "platform",
+                                                pto_platform_get_name (description), "device-ids",
+                                                g_variant_builder_end (&ids), "n-sub-workers",
+                                                n_sub_workers, NULL),
+                                  error);
 }
 
 static gboolean
@@ -236,8 +229,7 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
 {
   g_autofree char *path = pto_worker_dup_path (child);
 
-  g_set_error (error, PTO_ERROR, code, _ ("%s can not be added: %s"), path, why);
-  return FALSE;
+  return pto_worker_fail (error, code, _ ("%s can not be added: %s"), path, why);
 }
 
 /**
@@ -289,14 +281,11 @@ check_child (PtoWorker *worker, PtoWorker *child, GError **error)
 {
   /* Lower levels only, so that nothing is below itself. */
   if (worker->node.level < 3 || child->node.level >= worker->node.level)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("a worker of level %u can not be below one of level %u: a level is made of lower "
-             "ones, from 3 on"),
-          child->node.level, worker->node.level);
-      return FALSE;
-    }
+    return pto_worker_fail (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("a worker of level %u can not be below one of level %u: a level is made of lower "
+           "ones, from 3 on"),
+        child->node.level, worker->node.level);
   if (pto_worker_get_state (child) == PTO_WORKER_STATE_CLOSED)
     return refuse (error, PTO_ERROR_CLOSED, _ ("it is closed"), child);
   if (pto_worker_get_state (child) != PTO_WORKER_STATE_NEW)
@@ -328,10 +317,9 @@ refuse_id (PtoWorker *worker, guint number, GError **error)
   PtoWorker *owner = pto_worker_peek_child (worker, number);
   g_autofree char *path = pto_worker_dup_path (owner);
 
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("the id %u is that of %s already: each worker has one of its own"),
-               owner->node.id, path);
-  return FALSE;
+  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
+                          _ ("the id %u is that of %s already: each worker has one of its own"),
+                          owner->node.id, path);
 }
 
 static gboolean
@@ -637,6 +625,31 @@ pto_worker_dup_path (PtoWorker *worker)
   return pto_tree_node_dup_path (&worker->node);
 }
 
+/* What belongs to a function that a new worker is given. FALSE: it has started. Lets go of the data
+ * that is not its own any more, or never is. */
+static gboolean
+take_data (PtoWorker *worker, gpointer *place, GDestroyNotify *place_destroy, gpointer data,
+           GDestroyNotify destroy)
+{
+  gpointer unused = data;
+  GDestroyNotify free_unused = destroy;
+  gboolean is_new;
+
+  g_mutex_lock (&worker->lock);
+  is_new = worker->state == PTO_WORKER_STATE_NEW;
+  if (is_new)
+    {
+      unused = *place;
+      free_unused = *place_destroy;
+      *place = data;
+      *place_destroy = destroy;
+    }
+  g_mutex_unlock (&worker->lock);
+  if (free_unused != NULL)
+    free_unused (unused);
+  return is_new;
+}
+
 /**
  * pto_worker_set_fork_func:
  * @worker: a new worker
@@ -655,25 +668,10 @@ void
 pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
                           GDestroyNotify destroy)
 {
-  GDestroyNotify before = NULL;
-  gpointer data = user_data;
-
   g_return_if_fail (PTO_IS_WORKER (worker));
 
-  g_mutex_lock (&worker->lock);
-  if (worker->state == PTO_WORKER_STATE_NEW)
-    {
-      before = worker->node.fork_destroy;
-      data = worker->node.fork_data;
-      worker->node.fork = func;
-      worker->node.fork_data = user_data;
-      worker->node.fork_destroy = destroy;
-    }
-  else
-    before = destroy;
-  g_mutex_unlock (&worker->lock);
-  if (before != NULL)
-    before (data);
+  if (take_data (worker, &worker->node.fork_data, &worker->node.fork_destroy, user_data, destroy))
+    worker->node.fork = func;
 }
 
 /**
@@ -694,25 +692,11 @@ void
 pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,
                             GDestroyNotify destroy)
 {
-  GDestroyNotify before = NULL;
-  gpointer data = user_data;
-
   g_return_if_fail (PTO_IS_WORKER (worker));
 
-  g_mutex_lock (&worker->lock);
-  if (worker->state == PTO_WORKER_STATE_NEW)
-    {
-      before = worker->node.import_destroy;
-      data = worker->node.import_data;
-      worker->node.import = func;
-      worker->node.import_data = user_data;
-      worker->node.import_destroy = destroy;
-    }
-  else
-    before = destroy;
-  g_mutex_unlock (&worker->lock);
-  if (before != NULL)
-    before (data);
+  if (take_data (worker, &worker->node.import_data, &worker->node.import_destroy, user_data,
+                 destroy))
+    worker->node.import = func;
 }
 
 /**

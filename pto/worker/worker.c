@@ -81,6 +81,40 @@ static guint signals[N_SIGNALS];
  */
 G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker, G_TYPE_OBJECT, pto_override_look ())
 
+gboolean
+pto_worker_fail (GError **error, PtoError code, const char *format, ...)
+{
+  g_autofree char *message = NULL;
+  va_list args;
+
+  va_start (args, format);
+  message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error_literal (error, PTO_ERROR, code, message);
+  return FALSE;
+}
+
+void
+pto_worker_refuse_params (PtoWorker *self, const char *format, ...)
+{
+  va_list args;
+
+  va_start (args, format);
+  if (self->params_error == NULL)
+    self->params_error = g_error_new_valist (PTO_ERROR, PTO_ERROR_INVALID_ARGS, format, args);
+  va_end (args);
+}
+
+PtoWorker *
+pto_worker_check_params (PtoWorker *self, GError **error)
+{
+  if (self->params_error == NULL)
+    return self;
+  g_propagate_error (error, g_error_copy (self->params_error));
+  g_object_unref (self);
+  return NULL;
+}
+
 /* --- signals in the owner's context --- */
 
 typedef struct
@@ -312,8 +346,8 @@ set_isolate (PtoWorker *self)
   if (self->node.level == DEFAULT_LEVEL)
     self->params.values[PTO_PARAMETER_ISOLATE] = 1;
   else
-    g_set_error (
-        &self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+    pto_worker_refuse_params (
+        self,
         _ ("isolate is for one chip: what is below a worker of level %u is processes already"),
         self->node.level);
 }
@@ -358,18 +392,16 @@ pto_worker_constructed (GObject *object)
   pto_worker_choose_machine (self);
   set_heap (self);
   pto_worker_make_devices (self);
-  if (self->node.n_sub_workers > 0 && self->node.level <= DEFAULT_LEVEL
-      && self->params_error == NULL)
-    g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("level %u has no SUB workers: that begins with 3"), self->node.level);
-  if (self->node.level <= DEFAULT_LEVEL && self->params_error == NULL
+  if (self->node.n_sub_workers > 0 && self->node.level <= DEFAULT_LEVEL)
+    pto_worker_refuse_params (self, _ ("level %u has no SUB workers: that begins with 3"),
+                              self->node.level);
+  if (self->node.level <= DEFAULT_LEVEL
       && (self->node.child_mode != PTO_CHILD_MODE_PROCESS
           || self->node.restart != PTO_RESTART_NEVER))
-    g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("the property %s has no effect on level %u, which has no children: that begins "
-                    "with 3"),
-                 self->node.restart != PTO_RESTART_NEVER ? "restart" : "child-mode",
-                 self->node.level);
+    pto_worker_refuse_params (
+        self,
+        _ ("the property %s has no effect on level %u, which has no children: that begins with 3"),
+        self->node.restart != PTO_RESTART_NEVER ? "restart" : "child-mode", self->node.level);
   G_OBJECT_CLASS (pto_worker_parent_class)->constructed (object);
 }
 
@@ -669,11 +701,11 @@ pto_worker_check_level (guint level, GError **error)
 {
   if (level >= DEFAULT_LEVEL && level <= PTO_MAX_LEVEL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               _ ("there is no level %u in this version: 2 is one chip, 3 to %d are hosts of lower "
-                  "levels"),
-               level, PTO_MAX_LEVEL);
-  return FALSE;
+  return pto_worker_fail (
+      error, PTO_ERROR_NOT_SUPPORTED,
+      _ ("there is no level %u in this version: 2 is one chip, 3 to %d are hosts of lower "
+         "levels"),
+      level, PTO_MAX_LEVEL);
 }
 
 /**
@@ -697,7 +729,6 @@ pto_worker_check_level (guint level, GError **error)
 PtoWorker *
 pto_worker_new (guint level, const char *platform, GError **error)
 {
-  g_autoptr (PtoWorker) self = NULL;
   g_autoptr (PtoPlatform) description = NULL;
 
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
@@ -707,14 +738,9 @@ pto_worker_new (guint level, const char *platform, GError **error)
   description = pto_platform_lookup (platform != NULL ? platform : PTO_DEFAULT_PLATFORM, error);
   if (description == NULL)
     return NULL;
-  self = g_object_new (PTO_TYPE_WORKER, "level", level, "platform",
-                       pto_platform_get_name (description), NULL);
-  if (self->params_error != NULL)
-    {
-      g_propagate_error (error, g_error_copy (self->params_error));
-      return NULL;
-    }
-  return g_steal_pointer (&self);
+  return pto_worker_check_params (g_object_new (PTO_TYPE_WORKER, "level", level, "platform",
+                                                pto_platform_get_name (description), NULL),
+                                  error);
 }
 
 /**

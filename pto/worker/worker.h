@@ -20,6 +20,7 @@
 #include "orchestrator/collective.h"
 #include "orchestrator/function-thread.h"
 #include "values/memory-token.h"
+#include "pto-error.h"
 #include "pto-worker.h"
 
 G_BEGIN_DECLS
@@ -82,6 +83,14 @@ struct _PtoWorker
   GAsyncQueue *queue;
 };
 
+/* Says why something was not done; always FALSE. */
+gboolean pto_worker_fail (GError **error, PtoError code, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+/* The same of a worker that is being made, for who starts it: the first one is kept. */
+void pto_worker_refuse_params (PtoWorker *worker, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* Takes one that was just made: NULL with an error if it was refused. */
+PtoWorker *pto_worker_check_params (PtoWorker *worker, GError **error);
+
 /* The machine, or why it can not be had. is_asynchronous: on the thread of asynchronous runs. */
 gboolean pto_worker_take (PtoWorker *worker, gboolean is_asynchronous, GCancellable *cancellable,
                           GError **error);
@@ -102,6 +111,8 @@ gboolean pto_worker_check_open (PtoWorker *worker, GError **error);
 /* Ends the thread of asynchronous runs, which may be the caller's. */
 void pto_worker_end_jobs (PtoWorker *worker, GThread *thread);
 
+/* -1: there is none of that name. */
+int pto_worker_find_parameter (const char *name);
 /* With the lock: has it no schedule, or the back end that one needs? */
 gboolean pto_worker_check_schedule (PtoWorker *worker, GError **error);
 /* All that have an effect on its level, a{ss}; and back, on a new worker that is to be the same. */
