@@ -18,6 +18,8 @@
 
 #define DEFAULT_LEVEL 2
 #define PROGRESS_MS 100
+#define READ_ONLY (G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)
+#define CONSTRUCT_ONLY (G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS)
 
 enum
 {
@@ -463,8 +465,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * Since: 0.1
    */
   properties[PROP_LEVEL]
-      = g_param_spec_uint ("level", NULL, NULL, 0, G_MAXUINT, DEFAULT_LEVEL,
-                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+      = g_param_spec_uint ("level", NULL, NULL, 0, G_MAXUINT, DEFAULT_LEVEL, CONSTRUCT_ONLY);
   /**
    * PtoWorker:platform: (getter get_platform)
    *
@@ -476,8 +477,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * Since: 0.1
    */
   properties[PROP_PLATFORM]
-      = g_param_spec_string ("platform", NULL, NULL, PTO_DEFAULT_PLATFORM,
-                             G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+      = g_param_spec_string ("platform", NULL, NULL, PTO_DEFAULT_PLATFORM, CONSTRUCT_ONLY);
   /**
    * PtoWorker:device-id: (getter get_device_id)
    *
@@ -488,8 +488,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * Since: 0.1
    */
   properties[PROP_DEVICE_ID]
-      = g_param_spec_uint ("device-id", NULL, NULL, 0, G_MAXUINT, 0,
-                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+      = g_param_spec_uint ("device-id", NULL, NULL, 0, G_MAXUINT, 0, CONSTRUCT_ONLY);
   /**
    * PtoWorker:n-sub-workers: (getter get_n_sub_workers)
    *
@@ -501,8 +500,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * Since: 0.1
    */
   properties[PROP_N_SUB_WORKERS]
-      = g_param_spec_uint ("n-sub-workers", NULL, NULL, 0, G_MAXUINT, 0,
-                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+      = g_param_spec_uint ("n-sub-workers", NULL, NULL, 0, G_MAXUINT, 0, CONSTRUCT_ONLY);
   /**
    * PtoWorker:device-ids:
    *
@@ -513,9 +511,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_DEVICE_IDS]
-      = g_param_spec_variant ("device-ids", NULL, NULL, G_VARIANT_TYPE ("au"), NULL,
-                              G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+  properties[PROP_DEVICE_IDS] = g_param_spec_variant ("device-ids", NULL, NULL,
+                                                      G_VARIANT_TYPE ("au"), NULL, CONSTRUCT_ONLY);
   /**
    * PtoWorker:heap-ring-size: (getter get_heap_ring_size)
    *
@@ -527,8 +524,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * Since: 0.1
    */
   properties[PROP_HEAP_RING_SIZE]
-      = g_param_spec_uint64 ("heap-ring-size", NULL, NULL, 0, G_MAXUINT64, 0,
-                             G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+      = g_param_spec_uint64 ("heap-ring-size", NULL, NULL, 0, G_MAXUINT64, 0, CONSTRUCT_ONLY);
   /**
    * PtoWorker:isolate: (getter get_isolate)
    *
@@ -548,9 +544,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_ISOLATE]
-      = g_param_spec_boolean ("isolate", NULL, NULL, FALSE,
-                              G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+  properties[PROP_ISOLATE] = g_param_spec_boolean ("isolate", NULL, NULL, FALSE, CONSTRUCT_ONLY);
   /**
    * PtoWorker:child-mode: (getter get_child_mode)
    *
@@ -562,9 +556,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_CHILD_MODE]
-      = g_param_spec_enum ("child-mode", NULL, NULL, PTO_TYPE_CHILD_MODE, PTO_CHILD_MODE_PROCESS,
-                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+  properties[PROP_CHILD_MODE] = g_param_spec_enum ("child-mode", NULL, NULL, PTO_TYPE_CHILD_MODE,
+                                                   PTO_CHILD_MODE_PROCESS, CONSTRUCT_ONLY);
   /**
    * PtoWorker:restart: (getter get_restart)
    *
@@ -574,9 +567,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_RESTART]
-      = g_param_spec_enum ("restart", NULL, NULL, PTO_TYPE_RESTART, PTO_RESTART_NEVER,
-                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+  properties[PROP_RESTART] = g_param_spec_enum ("restart", NULL, NULL, PTO_TYPE_RESTART,
+                                                PTO_RESTART_NEVER, CONSTRUCT_ONLY);
   /**
    * PtoWorker:children: (getter get_children)
    *
@@ -586,8 +578,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_CHILDREN] = g_param_spec_object ("children", NULL, NULL, G_TYPE_LIST_MODEL,
-                                                   G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  properties[PROP_CHILDREN]
+      = g_param_spec_object ("children", NULL, NULL, G_TYPE_LIST_MODEL, READ_ONLY);
   /**
    * PtoWorker:path: (getter dup_path)
    *
@@ -597,8 +589,7 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_PATH]
-      = g_param_spec_string ("path", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  properties[PROP_PATH] = g_param_spec_string ("path", NULL, NULL, NULL, READ_ONLY);
   /**
    * PtoWorker:state: (getter get_state)
    *
@@ -608,9 +599,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    *
    * Since: 0.1
    */
-  properties[PROP_STATE]
-      = g_param_spec_enum ("state", NULL, NULL, PTO_TYPE_WORKER_STATE, PTO_WORKER_STATE_NEW,
-                           G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  properties[PROP_STATE] = g_param_spec_enum ("state", NULL, NULL, PTO_TYPE_WORKER_STATE,
+                                              PTO_WORKER_STATE_NEW, READ_ONLY);
   /**
    * PtoWorker:progress-interval: (getter get_progress_interval) (setter set_progress_interval)
    *

@@ -88,14 +88,9 @@ try_delays (Search *search, const GArray *delays)
 }
 
 static gboolean
-try_part (const guint *items, guint n, gpointer data)
+try_part (const GArray *part, gpointer data)
 {
-  Search *search = data;
-  g_autoptr (GArray) part = g_array_new (FALSE, FALSE, sizeof (Delay));
-
-  for (guint i = 0; i < n; i++)
-    g_array_append_val (part, g_array_index (search->delays, Delay, items[i]));
-  return try_delays (search, part);
+  return try_delays (data, part);
 }
 
 /* The same with another delay in the place of one; NULL: with none there. */
@@ -211,17 +206,10 @@ move_down (Search *search, GArray *delays, guint at)
 static gboolean
 leave_out (Search *search)
 {
-  g_autoptr (GArray) items = NULL;
-  GArray *left = g_array_new (FALSE, FALSE, sizeof (Delay));
-  guint n = search->delays->len;
+  g_autoptr (GArray) all = search->delays;
 
-  items = shrink (n, try_part, is_over, search);
-  for (guint i = 0; i < items->len; i++)
-    g_array_append_val (left,
-                        g_array_index (search->delays, Delay, g_array_index (items, guint, i)));
-  g_array_unref (search->delays);
-  search->delays = left;
-  return left->len < n;
+  search->delays = shrink (all, try_part, is_over, search);
+  return search->delays->len < all->len;
 }
 
 /* Each as short as can be, and of the task that it takes. Gives whether one is another one now. */

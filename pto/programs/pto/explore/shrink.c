@@ -8,26 +8,28 @@
 
 /* Piece p of n, or what is left without it. */
 static GArray *
-take (const GArray *items, guint p, guint n, gboolean rest)
+take (GArray *items, guint p, guint n, gboolean rest)
 {
-  GArray *taken = g_array_new (FALSE, FALSE, sizeof (guint));
+  GArray *taken = g_array_copy (items);
   guint first = (guint) ((guint64) items->len * p / n);
   guint end = (guint) ((guint64) items->len * (p + 1) / n);
 
-  for (guint i = 0; i < items->len; i++)
-    if ((i >= first && i < end) != rest)
-      g_array_append_val (taken, g_array_index (items, guint, i));
+  if (rest)
+    g_array_remove_range (taken, first, end - first);
+  else
+    {
+      g_array_set_size (taken, end);
+      g_array_remove_range (taken, 0, first);
+    }
   return taken;
 }
 
 GArray *
-shrink (guint n, ShrinkTest test, gboolean (*is_over) (gpointer data), gpointer data)
+shrink (GArray *all, ShrinkTest test, gboolean (*is_over) (gpointer data), gpointer data)
 {
-  GArray *items = g_array_new (FALSE, FALSE, sizeof (guint));
+  GArray *items = g_array_copy (all);
   guint pieces = 2;
 
-  for (guint i = 0; i < n; i++)
-    g_array_append_val (items, i);
   while (items->len > 0)
     {
       GArray *found = NULL;
@@ -42,7 +44,7 @@ shrink (guint n, ShrinkTest test, gboolean (*is_over) (gpointer data), gpointer 
 
             if (is_over != NULL && is_over (data))
               return items;
-            if (test ((const guint *) (gpointer) taken->data, taken->len, data))
+            if (test (taken, data))
               {
                 found = g_steal_pointer (&taken);
                 is_piece = round == 0;

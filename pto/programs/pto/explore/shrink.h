@@ -8,13 +8,13 @@
 
 G_BEGIN_DECLS
 
-/* Does it still happen with these, ascending, alone? */
-typedef gboolean (*ShrinkTest) (const guint *items, guint n, gpointer data);
+/* Does it still happen with these, in their order, alone? */
+typedef gboolean (*ShrinkTest) (const GArray *items, gpointer data);
 
-/* It happens with all of 0 ... n - 1. Gives those of a part with which it still does, ascending,
- * and not without any one of them: minimizing delta debugging (Zeller and Hildebrandt 2002), so
+/* It happens with all of the items. Gives those of a part with which it still does, in their order,
+ * and not without any one of it: minimizing delta debugging (Zeller and Hildebrandt 2002), so
  * about n log n tests where few are needed, n * n at worst. is_over: asked before each test; TRUE:
  * what was found by then is given, of which more could perhaps go. May be NULL. */
-GArray *shrink (guint n, ShrinkTest test, gboolean (*is_over) (gpointer data), gpointer data);
+GArray *shrink (GArray *items, ShrinkTest test, gboolean (*is_over) (gpointer data), gpointer data);
 
 G_END_DECLS
