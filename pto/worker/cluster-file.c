@@ -326,7 +326,7 @@ find_ways (PtoClusterFile *self, const char *group)
 static gboolean
 refuse_key (PtoClusterFile *self, const char *group, const char *key, Way way, GError **error)
 {
-  g_autofree char *known = NULL;
+  g_autoptr (GString) known = g_string_new (NULL);
   g_autofree char *devices = dup_value (self, group, "devices");
   /* What chips have is set on those; the defaults are also for workers that have some. */
   gboolean has_chips = way == WAY_DEFAULT || (devices != NULL && strcmp (devices, "0") != 0);
@@ -348,10 +348,7 @@ refuse_key (PtoClusterFile *self, const char *group, const char *key, Way way, G
                    PTO_REMOTE_HOST_WORD);
   for (guint i = 0; i < G_N_ELEMENTS (worker_keys); i++)
     {
-      g_autofree char *before = known;
-
-      known = g_strconcat (before != NULL ? before : "", before != NULL ? ", " : "",
-                           worker_keys[i].name, NULL);
+      g_string_append_printf (known, "%s%s", i > 0 ? ", " : "", worker_keys[i].name);
       if ((worker_keys[i].ways & ways) != 0 && !has_key (self, group, worker_keys[i].name))
         pto_nearest_try (&nearest, worker_keys[i].name);
     }
@@ -364,7 +361,7 @@ refuse_key (PtoClusterFile *self, const char *group, const char *key, Way way, G
         pto_nearest_try (&nearest, name);
     }
   return refuse (self, group, error, _ ("unknown key \"%s\" (known: %s, and parameters)%s"), key,
-                 known, pto_nearest_ask (&nearest, question, sizeof question));
+                 known->str, pto_nearest_ask (&nearest, question, sizeof question));
 }
 
 /* What is no key of a worker is a parameter. */

@@ -226,7 +226,7 @@ main (int argc, char **argv)
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))
     {
-      fprintf (stderr, "pto-remote: %s\n", error->message);
+      remote_say ("%s", error->message);
       return EX_USAGE;
     }
   if (wants_help)
@@ -274,8 +274,8 @@ main (int argc, char **argv)
     return become_what_is_asked (&options);
   if (isatty (STDIN_FILENO))
     {
-      fprintf (stderr, "pto-remote: standard input is a terminal: this program is launched by a "
-                       "worker of level 4 (pto_worker_add_remote_worker())\n");
+      remote_say ("standard input is a terminal: this program is launched by a worker of level 4 "
+                  "(pto_worker_add_remote_worker())");
       return EX_USAGE;
     }
   if (!remote_check_roots (&options, &error))

@@ -22,7 +22,7 @@ def quote(line):
 
 
 with open(output, "w", encoding="utf-8") as file:
-    print('#include "run/new.h"\n\nconst NewFile new_files[] = {', file=file)
+    print('#include "tool.h"\n\nconst ToolFile tool_new_files[] = {', file=file)
     for name, text in files:
         print(f'  {{ "{name}",', *map(quote, text.splitlines()), "  },", sep="\n", file=file)
     print("  { NULL, NULL },\n};", file=file)

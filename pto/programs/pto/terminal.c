@@ -52,15 +52,16 @@ static enum { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER } when_coloured;
 gboolean
 terminal_choose_colours (const char *when)
 {
-  if (strcmp (when, "auto") == 0)
-    when_coloured = WHEN_AUTO;
-  else if (strcmp (when, "always") == 0)
-    when_coloured = WHEN_ALWAYS;
-  else if (strcmp (when, "never") == 0)
-    when_coloured = WHEN_NEVER;
-  else
-    return FALSE;
-  return TRUE;
+  static const char *const names[]
+      = { [WHEN_AUTO] = "auto", [WHEN_ALWAYS] = "always", [WHEN_NEVER] = "never" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (when, names[i]) == 0)
+      {
+        when_coloured = i;
+        return TRUE;
+      }
+  return FALSE;
 }
 
 gboolean

@@ -113,6 +113,14 @@ void tool_listen (void);
  * compare: it is in English. */
 void tool_begin_document (void);
 void tool_end_document (void);
+/* The example of doc/own.md, which the build takes from there; up to one without a name. */
+typedef struct
+{
+  const char *name;
+  const char *text;
+} ToolFile;
+extern const ToolFile tool_new_files[];
+
 /* What a shell calls this program: "pto" if it is found by that name, otherwise what it was called
  * by. */
 const char *tool_program (void);

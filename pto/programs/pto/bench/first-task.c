@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "bench.h"
-#include "run/new.h"
+#include "tool.h"
 
 #include <glib/gstdio.h>
 
@@ -34,7 +34,7 @@ static const char after[]
 static gboolean
 write_files (const char *directory, GError **error)
 {
-  for (const NewFile *file = new_files; file->name != NULL; file++)
+  for (const ToolFile *file = tool_new_files; file->name != NULL; file++)
     {
       gboolean is_kernel = g_str_equal (file->name, "scale.c");
       g_autofree char *path = g_build_filename (directory, file->name, NULL);
@@ -91,7 +91,7 @@ bench_measure_first_task (BenchResults *results, const BenchFigure *figure, guin
     return;
   stamp = g_build_filename (directory, "stamp", NULL);
   g_unlink (stamp);
-  for (const NewFile *file = new_files; file->name != NULL; file++)
+  for (const ToolFile *file = tool_new_files; file->name != NULL; file++)
     {
       g_autofree char *path = g_build_filename (directory, file->name, NULL);
 

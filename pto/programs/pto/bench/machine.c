@@ -11,41 +11,24 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* "name: value" of a file like /proc/cpuinfo, or of one like /etc/os-release. */
+/* As the kernel calls the processor; NULL: it does not. */
 static char *
-dup_field (const char *file, const char *name, char separator)
+dup_model (void)
 {
   g_autofree char *text = NULL;
-  g_auto (GStrv) lines = NULL;
+  const char *line = NULL;
 
-  if (!g_file_get_contents (file, &text, NULL, NULL))
-    return NULL;
-  lines = g_strsplit (text, "\n", -1);
-  for (guint i = 0; lines[i] != NULL; i++)
-    {
-      char *value = strchr (lines[i], separator);
-
-      if (value == NULL)
-        continue;
-      *value++ = '\0';
-      if (strcmp (g_strstrip (lines[i]), name) != 0)
-        continue;
-      value = g_strstrip (value);
-      if (*value == '"' && strlen (value) > 1)
-        {
-          value[strlen (value) - 1] = '\0';
-          value++;
-        }
-      return g_strdup (value);
-    }
-  return NULL;
+  if (g_file_get_contents ("/proc/cpuinfo", &text, NULL, NULL))
+    line = strstr (text, "model name");
+  line = line != NULL ? strchr (line, ':') : NULL;
+  return line != NULL ? g_strstrip (g_strndup (line + 1, strcspn (line + 1, "\n"))) : NULL;
 }
 
 char *
 bench_dup_machine (void)
 {
-  g_autofree char *model = dup_field ("/proc/cpuinfo", "model name", ':');
-  g_autofree char *distribution = dup_field ("/etc/os-release", "PRETTY_NAME", '=');
+  g_autofree char *model = dup_model ();
+  g_autofree char *distribution = g_get_os_info (G_OS_INFO_KEY_PRETTY_NAME);
   struct utsname system = { 0 };
 
   uname (&system);

@@ -37,7 +37,6 @@ manifest_free (Manifest *manifest)
 {
   g_free (manifest->file);
   g_free (manifest->name);
-  g_free (manifest->description);
   g_clear_object (&manifest->chip);
   g_free (manifest->reference);
   g_ptr_array_unref (manifest->cases);
@@ -196,8 +195,6 @@ load_groups (Manifest *manifest, GError **error)
       || !check_keys (manifest, "reference", known_reference, error)
       || !find_reference (manifest, error))
     return FALSE;
-  manifest->description
-      = g_key_file_get_locale_string (manifest->keys, "example", "description", NULL, NULL);
   for (guint i = 0; groups[i] != NULL; i++)
     if (g_str_has_prefix (groups[i], "case ") && !load_case (manifest, groups[i], error))
       return FALSE;

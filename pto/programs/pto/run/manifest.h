@@ -32,7 +32,6 @@ typedef struct
 {
   char *file; /* the pto.ini, as the person would name it */
   char *name;
-  char *description;
   PtoCallable *chip;
   char *reference;
   GPtrArray *cases; /* ManifestCase, as in the file */

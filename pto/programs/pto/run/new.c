@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include "new.h"
 #include "tool.h"
 
 #include "common/save-file.h"
@@ -44,16 +43,16 @@ write_files (const char *directory, GError **error)
   gboolean ok = TRUE;
   guint n = 0;
 
-  while (ok && new_files[n].name != NULL)
+  while (ok && tool_new_files[n].name != NULL)
     {
-      g_autofree char *path = g_build_filename (directory, new_files[n].name, NULL);
+      g_autofree char *path = g_build_filename (directory, tool_new_files[n].name, NULL);
 
-      ok = pto_save (path, new_files[n].text, strlen (new_files[n].text), 0666, error);
+      ok = pto_save (path, tool_new_files[n].text, strlen (tool_new_files[n].text), 0666, error);
       n += ok;
     }
   while (!ok && n-- > 0)
     {
-      g_autofree char *path = g_build_filename (directory, new_files[n].name, NULL);
+      g_autofree char *path = g_build_filename (directory, tool_new_files[n].name, NULL);
 
       g_unlink (path);
     }
@@ -78,8 +77,8 @@ tool_new (char **words, GError **error)
         g_rmdir (words[1]);
       return FALSE;
     }
-  for (guint i = 0; new_files[i].name != NULL; i++)
-    g_string_append_printf (names, " %s", new_files[i].name);
+  for (guint i = 0; tool_new_files[i].name != NULL; i++)
+    g_string_append_printf (names, " %s", tool_new_files[i].name);
   quoted = g_shell_quote (words[1]);
   text = g_strdup_printf (
       _ ("%s:%s\nRun it: %s run %s\n"), words[1], names->str, tool_program (),
