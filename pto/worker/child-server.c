@@ -435,7 +435,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       g_hash_table_remove_all (self->tombstones);
       /* A thread child's worker may be brought up once more. */
       if (self->worker != NULL)
-        pto_worker_take_down (self->worker);
+        pto_worker_take_down (self->worker, PTO_WORKER_STATE_NEW, FALSE);
       break;
     default:
       pto_worker_fail (&error, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),

@@ -350,8 +350,8 @@ pto_worker_bring_up (PtoWorker *self, GError **error)
   return bring_up (self, NULL, error);
 }
 
-static void
-take_down (PtoWorker *worker, PtoWorkerState state, gboolean and_children)
+void
+pto_worker_take_down (PtoWorker *worker, PtoWorkerState state, gboolean and_children)
 {
   GPtrArray *retired;
   GThread *thread;
@@ -424,15 +424,9 @@ take_down (PtoWorker *worker, PtoWorkerState state, gboolean and_children)
 }
 
 void
-pto_worker_take_down (PtoWorker *self)
-{
-  take_down (self, PTO_WORKER_STATE_NEW, FALSE);
-}
-
-void
 pto_worker_close_wholly (PtoWorker *self)
 {
-  take_down (self, PTO_WORKER_STATE_CLOSED, TRUE);
+  pto_worker_take_down (self, PTO_WORKER_STATE_CLOSED, TRUE);
   if (pto_worker_is_foreign (self))
     return;
   g_mutex_lock (&self->lock);
@@ -463,11 +457,5 @@ pto_worker_close (PtoWorker *worker)
 {
   g_return_if_fail (PTO_IS_WORKER (worker));
 
-  take_down (worker, PTO_WORKER_STATE_CLOSED, TRUE);
-}
-
-void
-pto_worker_drop (PtoWorker *self)
-{
-  take_down (self, PTO_WORKER_STATE_CLOSED, FALSE);
+  pto_worker_take_down (worker, PTO_WORKER_STATE_CLOSED, TRUE);
 }

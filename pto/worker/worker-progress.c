@@ -68,22 +68,16 @@ pto_teller_new (PtoWorker *worker, GMainContext *context, int priority)
   return teller;
 }
 
-static void
-emit (PtoWorker *worker, const PtoMachineCounts *counts)
-{
-  /* No more are done than were submitted, though one of the two was read later. */
-  g_signal_emit_by_name (worker, SIGNAL, counts->completed,
-                         MAX (counts->submitted, counts->completed), counts->failed);
-}
-
 /* In the midst of a call of the orchestrator there can be no other one: NULL where handlers are
  * called in the midst of none. */
 static void
-emit_in_call (PtoWorker *worker, PtoOrchestrator *orchestrator, const PtoMachineCounts *counts)
+emit (PtoWorker *worker, PtoOrchestrator *orchestrator, const PtoMachineCounts *counts)
 {
   if (orchestrator != NULL)
     orchestrator->is_telling = TRUE;
-  emit (worker, counts);
+  /* No more are done than were submitted, though one of the two was read later. */
+  g_signal_emit_by_name (worker, SIGNAL, counts->completed,
+                         MAX (counts->submitted, counts->completed), counts->failed);
   if (orchestrator != NULL)
     orchestrator->is_telling = FALSE;
 }
@@ -103,7 +97,7 @@ emit_there (gpointer data)
   counts = teller->counts;
   teller->is_pending = FALSE;
   g_mutex_unlock (&teller->lock);
-  emit_in_call (teller->worker, own != NULL && own->is_waiting ? own : NULL, &counts);
+  emit (teller->worker, own != NULL && own->is_waiting ? own : NULL, &counts);
   return G_SOURCE_REMOVE;
 }
 
@@ -116,7 +110,7 @@ tell (PtoTeller *teller, PtoOrchestrator *orchestrator, const PtoMachineCounts *
   if (teller->context == NULL)
     {
       teller->is_busy = TRUE;
-      emit_in_call (teller->worker, orchestrator, counts);
+      emit (teller->worker, orchestrator, counts);
       teller->is_busy = FALSE;
       return;
     }

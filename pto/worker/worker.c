@@ -410,7 +410,8 @@ pto_worker_constructed (GObject *object)
 static void
 pto_worker_dispose (GObject *object)
 {
-  pto_worker_drop (PTO_WORKER (object));
+  /* Those below it may have references. */
+  pto_worker_take_down (PTO_WORKER (object), PTO_WORKER_STATE_CLOSED, FALSE);
   G_OBJECT_CLASS (pto_worker_parent_class)->dispose (object);
 }
 

@@ -131,13 +131,12 @@ gboolean pto_worker_is_foreign (PtoWorker *worker);
 gboolean pto_worker_is_made (PtoWorker *worker);
 /* The same of a worker that has a parent: by that, in the child. */
 gboolean pto_worker_bring_up (PtoWorker *worker, GError **error);
-/* Ends what bring_up began; the worker is as new. */
-void pto_worker_take_down (PtoWorker *worker);
+/* Ends it: closed, or as new after bring_up. and_children: also those below it, to which somebody
+ * else may have references. */
+void pto_worker_take_down (PtoWorker *worker, PtoWorkerState state, gboolean and_children);
 /* pto_worker_close(), and waits for another thread that does it, or for the orchestration function
  * that has done it. */
 void pto_worker_close_wholly (PtoWorker *worker);
-/* It has no references left: those below it may have. */
-void pto_worker_drop (PtoWorker *worker);
 void pto_worker_notify_state (PtoWorker *worker);
 /* Calls it in the context of the owner, with a reference to the worker: at once on the owner's
  * thread. Not at all in a child, where nobody listens: handlers and their context are its parent's.

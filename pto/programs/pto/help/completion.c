@@ -346,8 +346,8 @@ append_zsh_options (GString *script, const ToolCommand *command, const GOptionEn
     {
       g_autofree char *text = dup_zsh_text (entry->description);
       g_autofree char *value = NULL;
+      const char *sign = entry->arg_description != NULL ? "=" : "";
       gboolean is_repeated = entry->arg == G_OPTION_ARG_STRING_ARRAY;
-      const char *sign;
 
       if ((entry->flags & G_OPTION_FLAG_HIDDEN) != 0)
         continue;
@@ -359,20 +359,17 @@ append_zsh_options (GString *script, const ToolCommand *command, const GOptionEn
           value = allowed[0] != '\0' ? g_strdup_printf (":%s: _pto_offer %s", name, allowed)
                                      : g_strdup_printf (":%s: ", name);
         }
-      sign = value != NULL ? "=" : "";
+      g_string_append_printf (script, " \\\n%s'", indent);
+      if (is_repeated)
+        g_string_append_c (script, '*');
+      else if (entry->short_name != 0)
+        g_string_append_printf (script, "(-%c --%s)", entry->short_name, entry->long_name);
       if (entry->short_name != 0)
-        {
-          g_autofree char *others
-              = is_repeated ? g_strdup ("*")
-                            : g_strdup_printf ("(-%c --%s)", entry->short_name, entry->long_name);
-
-          g_string_append_printf (script, " \\\n%s'%s'{-%c,--%s%s}'[%s]%s'", indent, others,
-                                  entry->short_name, entry->long_name, sign, text,
-                                  value != NULL ? value : "");
-        }
+        g_string_append_printf (script, "'{-%c,--%s%s}'", entry->short_name, entry->long_name,
+                                sign);
       else
-        g_string_append_printf (script, " \\\n%s'%s--%s%s[%s]%s'", indent, is_repeated ? "*" : "",
-                                entry->long_name, sign, text, value != NULL ? value : "");
+        g_string_append_printf (script, "--%s%s", entry->long_name, sign);
+      g_string_append_printf (script, "[%s]%s'", text, value != NULL ? value : "");
     }
 }
 
