@@ -70,48 +70,19 @@ best_peer (const BenchResults *results, const char *workload, const char *metric
   return best;
 }
 
-/* A table is rows of cells. */
-static GPtrArray *
-add_row (GPtrArray *table)
-{
-  GPtrArray *cells = g_ptr_array_new_with_free_func (g_free);
+/* --- a table: a line for each row, its cells apart by tabs --- */
 
-  g_ptr_array_add (table, cells);
-  return cells;
-}
-
-G_GNUC_PRINTF (2, 3)
-static void
-add_cell (GPtrArray *cells, const char *format, ...)
-{
-  va_list args;
-
-  va_start (args, format);
-  g_ptr_array_add (cells, g_strdup_vprintf (format, args));
-  va_end (args);
-}
-
-static GPtrArray *
-table_new (void)
-{
-  return g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
-}
-
-static const char *
-get_cell (const GPtrArray *table, guint row, guint column)
-{
-  return g_ptr_array_index ((const GPtrArray *) g_ptr_array_index (table, row), column);
-}
+#define COLUMNS_MAX (BENCH_N_WORKLOADS + 2)
 
 /* The medians of a runtime, and their mean. */
 static void
-add_runtime (GPtrArray *table, const BenchResults *results, const BenchRuntime *runtime,
+add_runtime (GString *table, const BenchResults *results, const BenchRuntime *runtime,
              const char *metric, gboolean with_spread)
 {
   double mean = geometric_mean (results, runtime->name, metric);
-  GPtrArray *cells = add_row (table);
+  g_autofree char *mean_text = mean > 0 ? bench_dup_number (mean) : g_strdup ("-");
 
-  add_cell (cells, "%s%s", runtime->name, runtime->infers ? "" : " *");
+  g_string_append_printf (table, "%s%s", runtime->name, runtime->infers ? "" : " *");
   for (guint w = 0; w < BENCH_N_WORKLOADS; w++)
     {
       const BenchRow *row
@@ -120,23 +91,24 @@ add_runtime (GPtrArray *table, const BenchResults *results, const BenchRuntime *
       g_autofree char *min = row != NULL ? bench_dup_number (bench_row_min (row)) : NULL;
       g_autofree char *max = row != NULL ? bench_dup_number (bench_row_max (row)) : NULL;
 
+      g_string_append_c (table, '\t');
       if (row != NULL && with_spread)
-        add_cell (cells, _ ("%s (%s to %s)"), median, min, max);
+        g_string_append_printf (table, _ ("%s (%s to %s)"), median, min, max);
       else
-        add_cell (cells, "%s", row != NULL ? median : "-");
+        g_string_append (table, row != NULL ? median : "-");
     }
-  g_ptr_array_add (cells, mean > 0 ? bench_dup_number (mean) : g_strdup ("-"));
+  g_string_append_printf (table, "\t%s\n", mean_text);
 }
 
-/* How many times the fastest other one this runtime takes. FALSE: there is nothing to compare. */
-static gboolean
-add_ratios (GPtrArray *table, const BenchResults *results, const char *metric)
+/* How many times the fastest other one this runtime takes, if there is something to compare. */
+static void
+add_ratios (GString *table, const BenchResults *results, const char *metric)
 {
-  GPtrArray *cells = add_row (table);
+  gsize before = table->len;
   double product = 1;
   guint n_ratios = 0;
 
-  add_cell (cells, "%s", _ ("pto / best inferring"));
+  g_string_append (table, _ ("pto / best inferring"));
   for (guint w = 0; w < BENCH_N_WORKLOADS; w++)
     {
       const BenchRow *ours = bench_results_find (results, bench_workloads[w].name,
@@ -146,39 +118,38 @@ add_ratios (GPtrArray *table, const BenchResults *results, const char *metric)
           = ours != NULL && best != NULL ? bench_row_median (ours) / bench_row_median (best) : 0;
 
       if (ratio > 0)
-        add_cell (cells, "%.2f %s", ratio, best->runtime);
+        g_string_append_printf (table, "\t%.2f %s", ratio, best->runtime);
       else
-        add_cell (cells, "-");
+        g_string_append (table, "\t-");
       product *= ratio > 0 ? ratio : 1;
       n_ratios += ratio > 0;
     }
   if (n_ratios == BENCH_N_WORKLOADS)
-    add_cell (cells, "%.2f", pow (product, 1.0 / BENCH_N_WORKLOADS));
+    g_string_append_printf (table, "\t%.2f\n", pow (product, 1.0 / BENCH_N_WORKLOADS));
   else
-    add_cell (cells, "-");
-  return n_ratios > 0;
+    g_string_append (table, "\t-\n");
+  if (n_ratios == 0)
+    g_string_truncate (table, before);
 }
 
 /* One metric, W1 to W6 against the runtimes; NULL when nothing was measured. */
-static GPtrArray *
+static char *
 make_table (const BenchResults *results, const char *metric, gboolean with_spread)
 {
-  GPtrArray *table, *cells;
+  GString *table;
 
   if (bench_results_find (results, NULL, NULL, metric) == NULL)
     return NULL;
-  table = table_new ();
-  cells = add_row (table);
-  add_cell (cells, "%s", "");
+  table = g_string_new (NULL);
   for (guint w = 0; w < BENCH_N_WORKLOADS; w++)
-    add_cell (cells, "%s %s", bench_workloads[w].name, _ (bench_workloads[w].description));
-  add_cell (cells, "%s", _ ("geometric mean"));
+    g_string_append_printf (table, "\t%s %s", bench_workloads[w].name,
+                            _ (bench_workloads[w].description));
+  g_string_append_printf (table, "\t%s\n", _ ("geometric mean"));
   for (guint i = 0; i < BENCH_N_RUNTIMES; i++)
     if (bench_results_find (results, NULL, bench_runtimes[i].name, metric) != NULL)
       add_runtime (table, results, &bench_runtimes[i], metric, with_spread);
-  if (!add_ratios (table, results, metric))
-    g_ptr_array_remove_index (table, table->len - 1);
-  return table;
+  add_ratios (table, results, metric);
+  return g_string_free (table, FALSE);
 }
 
 /* What is told together. */
@@ -194,55 +165,57 @@ static const struct
 };
 
 /* The figures of one part; NULL when none was measured. */
-static GPtrArray *
+static char *
 make_figures (const BenchResults *results, gboolean levels)
 {
-  const char *const head[] = { "", _ ("median"), _ ("min"), _ ("max"), _ ("what") };
-  g_autoptr (GPtrArray) table = table_new ();
-  GPtrArray *cells = add_row (table);
+  g_autoptr (GString) table = g_string_new (NULL);
+  guint n = 0;
 
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    add_cell (cells, "%s", head[i]);
+  g_string_append_printf (table, "\t%s\t%s\t%s\t%s\n", _ ("median"), _ ("min"), _ ("max"),
+                          _ ("what"));
   for (guint i = 0; i < results->rows->len; i++)
     {
       const BenchRow *row = g_ptr_array_index (results->rows, i);
       const BenchFigure *figure = bench_find_figure (row->workload);
+      gboolean is_growth = strcmp (row->metric, "growth") == 0;
+      g_autofree char *median = dup_value (bench_row_median (row), row->unit);
+      g_autofree char *min = dup_value (bench_row_min (row), row->unit);
+      g_autofree char *max = dup_value (bench_row_max (row), row->unit);
 
       if (figure == NULL || (figure->means == BENCH_BY_LEVEL) != levels)
         continue;
-      cells = add_row (table);
-      if (strcmp (row->metric, "growth") == 0)
-        add_cell (cells, "%s, %s", row->workload, _ ("growth"));
-      else
-        add_cell (cells, "%s", row->workload);
-      g_ptr_array_add (cells, dup_value (bench_row_median (row), row->unit));
-      g_ptr_array_add (cells, dup_value (bench_row_min (row), row->unit));
-      g_ptr_array_add (cells, dup_value (bench_row_max (row), row->unit));
-      add_cell (cells, "%s", _ (figure->description));
+      g_string_append_printf (table, "%s%s%s\t%s\t%s\t%s\t%s\n", row->workload,
+                              is_growth ? ", " : "", is_growth ? _ ("growth") : "", median, min,
+                              max, _ (figure->description));
+      n++;
     }
-  return table->len > 1 ? g_steal_pointer (&table) : NULL;
+  return n > 0 ? g_string_free (g_steal_pointer (&table), FALSE) : NULL;
 }
 
+/* last_is_text: in each row. */
 static void
-append_text (GString *text, const GPtrArray *table, gboolean last_is_text)
+append_text (GString *text, const char *table, gboolean last_is_text)
 {
-  const GPtrArray *head = g_ptr_array_index (table, 0);
-  g_autofree int *widths = g_new0 (int, head->len);
+  g_auto (GStrv) lines = g_strsplit (table, "\n", -1);
+  int widths[COLUMNS_MAX] = { 0 };
 
-  for (guint r = 0; r < table->len; r++)
-    for (guint c = 0; c < head->len; c++)
-      widths[c] = MAX (widths[c], (int) pto_count_columns (get_cell (table, r, c)));
-  for (guint r = 0; r < table->len; r++)
+  for (guint r = 0; lines[r][0] != '\0'; r++)
     {
-      for (guint c = 0; c < head->len; c++)
+      g_auto (GStrv) cells = g_strsplit (lines[r], "\t", COLUMNS_MAX);
+
+      for (guint c = 0; cells[c] != NULL; c++)
+        widths[c] = MAX (widths[c], (int) pto_count_columns (cells[c]));
+    }
+  for (guint r = 0; lines[r][0] != '\0'; r++)
+    {
+      g_auto (GStrv) cells = g_strsplit (lines[r], "\t", COLUMNS_MAX);
+
+      for (guint c = 0; cells[c] != NULL; c++)
         {
-          gboolean is_text = last_is_text && c + 1 == head->len;
+          gboolean is_text = last_is_text && cells[c + 1] == NULL;
 
           g_string_append (text, "  ");
-          pto_append_padded (text, get_cell (table, r, c),
-                             c == 0    ? -widths[c]
-                             : is_text ? 0
-                                       : widths[c]);
+          pto_append_padded (text, cells[c], c == 0 ? -widths[c] : is_text ? 0 : widths[c]);
         }
       g_string_append_c (text, '\n');
     }
@@ -250,17 +223,19 @@ append_text (GString *text, const GPtrArray *table, gboolean last_is_text)
 }
 
 static void
-append_markdown (GString *text, const GPtrArray *table, gboolean last_is_text)
+append_markdown (GString *text, const char *table, gboolean last_is_text)
 {
-  const GPtrArray *head = g_ptr_array_index (table, 0);
+  g_auto (GStrv) lines = g_strsplit (table, "\n", -1);
 
-  for (guint r = 0; r < table->len; r++)
+  for (guint r = 0; lines[r][0] != '\0'; r++)
     {
-      for (guint c = 0; c < head->len; c++)
-        g_string_append_printf (text, "| %s ", get_cell (table, r, c));
+      g_auto (GStrv) cells = g_strsplit (lines[r], "\t", COLUMNS_MAX);
+
+      for (guint c = 0; cells[c] != NULL; c++)
+        g_string_append_printf (text, "| %s ", cells[c]);
       g_string_append (text, "|\n");
-      for (guint c = 0; r == 0 && c < head->len; c++)
-        g_string_append (text, c == 0 || (last_is_text && c + 1 == head->len) ? "|---" : "|---:");
+      for (guint c = 0; r == 0 && cells[c] != NULL; c++)
+        g_string_append (text, c == 0 || (last_is_text && cells[c + 1] == NULL) ? "|---" : "|---:");
       if (r == 0)
         g_string_append (text, "|\n");
     }
@@ -269,9 +244,9 @@ append_markdown (GString *text, const GPtrArray *table, gboolean last_is_text)
 static GString *
 tell (const BenchResults *results, gboolean is_markdown)
 {
-  g_autoptr (GPtrArray) times = make_table (results, "ns_per_task", is_markdown);
-  g_autoptr (GPtrArray) metg = make_table (results, "metg50_us", is_markdown);
-  void (*append) (GString * text, const GPtrArray *table, gboolean last_is_text)
+  g_autofree char *times = make_table (results, "ns_per_task", is_markdown);
+  g_autofree char *metg = make_table (results, "metg50_us", is_markdown);
+  void (*append) (GString * text, const char *table, gboolean last_is_text)
       = is_markdown ? append_markdown : append_text;
   GString *text = g_string_new (NULL);
 
@@ -302,7 +277,7 @@ tell (const BenchResults *results, gboolean is_markdown)
                   : _ ("* is told the edges, which were found before the clock started\n\n"));
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
     {
-      g_autoptr (GPtrArray) figures = make_figures (results, parts[i].levels);
+      g_autofree char *figures = make_figures (results, parts[i].levels);
 
       if (figures == NULL)
         continue;
