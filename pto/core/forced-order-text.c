@@ -100,16 +100,8 @@ add_delay (struct reading *reading, struct pto_delay delay)
 {
   struct pto_schedule *schedule = reading->schedule;
 
-  if (schedule->n_delays == reading->capacity)
-    {
-      uint32_t more = reading->capacity > 0 ? reading->capacity * 2 : 8;
-      struct pto_delay *delays = realloc (schedule->delays, more * sizeof *delays);
-
-      if (delays == NULL)
-        return false;
-      schedule->delays = delays;
-      reading->capacity = more;
-    }
+  if (!pto_array_has_room (schedule->delays, schedule->n_delays, reading->capacity))
+    return false;
   schedule->delays[schedule->n_delays++] = delay;
   return true;
 }

@@ -134,20 +134,6 @@ refuse (struct pto_capture *capture, uint32_t index, const char *why)
   return false;
 }
 
-/* Is there room for one more, at n? Arrays double at powers of two. */
-static bool
-grow (void **items, uint32_t n, size_t size)
-{
-  void *grown;
-
-  if (n != 0 && (n < 64 || (n & (n - 1)) != 0))
-    return true;
-  grown = realloc (*items, (n < 64 ? 64 : 2 * (size_t) n) * size);
-  if (grown != NULL)
-    *items = grown;
-  return grown != NULL;
-}
-
 static uint32_t
 task_of (const struct pto_capture *capture, pto_task_id id)
 {
@@ -181,7 +167,7 @@ add_made (struct pto_engine *engine, const Tensor *tensor, uint64_t address)
   struct pto_capture *capture = engine->capture;
   uint32_t memory = pto_plan_add_memory (capture->graph, tensor->buffer.size);
 
-  if (!grow ((void **) &capture->addresses, capture->n_addresses, sizeof *capture->addresses)
+  if (!pto_array_has_room (capture->addresses, capture->n_addresses, capture->max_addresses)
       || capture->graph->no_memory)
     return false;
   capture->addresses[capture->n_addresses++] = address;
@@ -252,7 +238,8 @@ pto_capture_task (struct pto_engine *engine, const struct pto_submit *submit, ui
   for (uint32_t i = 0; i < submit->n_params && submit->kernel != PTO_KERNEL_NONE; i++)
     if (submit->params[i].type == PTO_PARAM_COMMUTATIVE)
       pto_plan_add_token (capture->graph, engine->accesses[i].token);
-  ok = grow ((void **) &capture->tasks[ring], capture->n_in_ring[ring], sizeof (uint32_t))
+  ok = pto_array_has_room (capture->tasks[ring], capture->n_in_ring[ring],
+                           capture->max_in_ring[ring])
        && !capture->graph->no_memory;
   if (ok)
     capture->tasks[ring][capture->n_in_ring[ring]++] = task;

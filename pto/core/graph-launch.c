@@ -638,7 +638,8 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   launch.members = malloc (((size_t) graph->n_members + 1) * sizeof *launch.members);
   launch.cohorts = malloc (((size_t) graph->n_cohorts + 1) * sizeof *launch.cohorts);
   if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
-      || launch.cohorts == NULL || !pto_deps_reserve (&engine->deps, graph->max_deps)
+      || launch.cohorts == NULL
+      || !pto_array_has_room (engine->deps.items, graph->max_deps, engine->deps.capacity)
       || !pto_shared_tensors_reserve (&engine->shared, graph->n_shared))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                      _ ("no memory to launch a graph of %" PRIu32 " tasks"), graph->n_tasks);

@@ -62,24 +62,6 @@ pto_added_is_held (struct pto_engine *engine, pto_task_id task)
   return added != NULL && !added->let_go;
 }
 
-/* Room for one more in that ring. */
-static bool
-reserve (struct pto_build *build, uint32_t ring)
-{
-  uint32_t max = build->max[ring];
-  struct pto_added *items;
-
-  if (build->n[ring] < max)
-    return true;
-  max = max > 0 ? 2 * max : 256;
-  items = realloc (build->items[ring], max * sizeof *items);
-  if (items == NULL)
-    return false;
-  build->items[ring] = items;
-  build->max[ring] = max;
-  return true;
-}
-
 void
 pto_added_note (struct pto_engine *engine)
 {
@@ -103,7 +85,8 @@ pto_added_begin (struct pto_engine *engine)
   struct pto_build *build = &engine->build;
   uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
 
-  if (!pto_engine_has_failed (engine) && !reserve (build, ring))
+  if (!pto_engine_has_failed (engine)
+      && !pto_array_has_room (build->items[ring], build->n[ring], build->max[ring]))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %" PRIu64 " tasks"),
                      engine->submitted);
   /* Nothing that it accesses is looked up. */

@@ -4,17 +4,6 @@
  */
 #include "tensor-map-node.h"
 
-#include <sys/mman.h>
-
-void *
-pto_map_pages (size_t size)
-{
-  void *pages = mmap (NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-  return pages != MAP_FAILED ? pages : NULL;
-}
-
 /* Each block is given back before its readers are put where there is room,
  * so this takes no node that it has not given. */
 void

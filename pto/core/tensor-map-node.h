@@ -171,9 +171,6 @@ log2_ceiling (uint64_t n)
   return n <= 1 ? 0 : 64 - (uint32_t) __builtin_clzll (n - 1);
 }
 
-/* Zeroed pages, committed when touched; NULL: no address space. */
-void *pto_map_pages (size_t size);
-
 /* --- nodes --- */
 
 /* 0: there is none. */

@@ -23,7 +23,6 @@
 #include "tensor-map-space.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* So that four times as many, and some, still count in 32 bits: twice as many externals, whose
  * numbers the grid doubles. */
@@ -425,7 +424,7 @@ pto_map_new (const struct pto_map_config *config)
   map->failed = config->failed;
   pto_map_set_hazards (map, config->hazards);
   map->pool.capacity = config->pool < MAX_POOL ? config->pool : MAX_POOL;
-  map->slots = pto_map_pages (((size_t) map->pool.capacity + 1) * sizeof *map->slots);
+  map->slots = pto_pages_new (((size_t) map->pool.capacity + 1) * sizeof *map->slots, MAP_PRIVATE);
   if (!pto_externals_init (&map->externals, map->pool.capacity) || map->slots == NULL)
     {
       pto_map_free (map);
@@ -442,8 +441,7 @@ pto_map_free (struct pto_map *map)
     return;
   while (map->indexes != NULL)
     pto_index_free (map, map->indexes);
-  if (map->slots != NULL)
-    munmap (map->slots, ((size_t) map->pool.capacity + 1) * sizeof *map->slots);
+  pto_pages_free (map->slots, ((size_t) map->pool.capacity + 1) * sizeof *map->slots);
   pto_externals_destroy (&map->externals);
   free (map);
 }
