@@ -114,19 +114,6 @@ pto_places_destroy (struct pto_places *places, struct pto_engine *engine)
 
 /* --- can there be such places? --- */
 
-static __attribute__ ((cold, format (printf, 4, 5))) bool
-refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, const char *format, ...)
-{
-  char why[256];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (why, sizeof why, format, args);
-  va_end (args);
-  pto_engine_refuse (engine, kernel, status, "%s", why);
-  return false;
-}
-
 /* Says what makes a block fit. */
 static const char *
 advise_larger (const struct pto_engine *engine)
@@ -159,21 +146,23 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
         continue;
       if (need->place >= line->n_places || line->places[need->place] == NULL
           || line->places[need->place]->endpoint->queue != need->queue)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u is for place %u, which is no %s of this machine"), m,
-                       need->place, engine->config.queue_names[need->queue]);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u is for place %u, which is no %s of this machine"),
+                                  m, need->place, engine->config.queue_names[need->queue]);
       if (n_blocks > 1)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u names its place, but the task has %u blocks"), m, n_blocks);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u names its place, but the task has %u blocks"), m,
+                                  n_blocks);
       if (wish->together)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u names its place, but members in one %s name the %s"), m,
-                       _ (pto_engine_cohort_name (engine)), _ (pto_engine_cohort_name (engine)));
+        return pto_engine_refuse (
+            engine, kernel, PTO_STATUS_INVALID_ARGS,
+            _ ("member %u names its place, but members in one %s name the %s"), m,
+            _ (pto_engine_cohort_name (engine)), _ (pto_engine_cohort_name (engine)));
       for (uint32_t other = 0; other < m; other++)
         if (wish->members[other].place == need->place)
-          return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                         _ ("members %u and %u are both for place %u and begin at once"), other, m,
-                         need->place);
+          return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                    _ ("members %u and %u are both for place %u and begin at once"),
+                                    other, m, need->place);
     }
   return true;
 }
@@ -218,10 +207,10 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
 
   if (wish->cohort != PTO_COHORT_NONE
       && (wish->cohort >= line->n_cohorts || line->cohorts[wish->cohort].of == NULL))
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                   _ ("it is for %s %u; this machine has %u: %s"),
-                   _ (pto_engine_cohort_name (engine)), wish->cohort, line->n_cohorts,
-                   advise_more (engine, (uint64_t) wish->cohort + 1, more, sizeof more));
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("it is for %s %u; this machine has %u: %s"),
+                              _ (pto_engine_cohort_name (engine)), wish->cohort, line->n_cohorts,
+                              advise_more (engine, (uint64_t) wish->cohort + 1, more, sizeof more));
   for (uint32_t c = 0; c < line->n_cohorts; c++)
     if (wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
       {
@@ -235,9 +224,9 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
     return true;
   describe_block (engine, wanted, text, sizeof text);
   if (n_at_once == 1 || most == 0)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("no %s has %s: %s"),
-                   _ (pto_engine_cohort_name (engine)), text, advise_larger (engine));
-  return refuse (
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("no %s has %s: %s"),
+                              _ (pto_engine_cohort_name (engine)), text, advise_larger (engine));
+  return pto_engine_refuse (
       engine, kernel, PTO_STATUS_SYNC_START,
       _ ("%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s"), n_at_once, text,
       wish->cohort == PTO_COHORT_NONE ? _ ("this machine") : _ ("its "),
@@ -277,13 +266,14 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
   char more[128];
 
   if (wish->n_members == 0)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("a task has at least one member"));
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("a task has at least one member"));
   for (uint32_t m = 0; m < wish->n_members; m++)
     {
       if (wish->members[m].queue >= engine->config.n_queues)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u is for places of kind %u; there are %u kinds"), m,
-                       wish->members[m].queue, engine->config.n_queues);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u is for places of kind %u; there are %u kinds"), m,
+                                  wish->members[m].queue, engine->config.n_queues);
       wanted[wish->members[m].queue]++;
     }
   if (!admit_names (engine, kernel, wish, n_blocks))
@@ -296,7 +286,7 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
     }
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     if (wanted[queue] > engine->line.n_of[queue])
-      return refuse (
+      return pto_engine_refuse (
           engine, kernel, PTO_STATUS_SYNC_START,
           _ ("%u members need %s at once; this machine has %u: %s"), wanted[queue],
           engine->config.queue_names[queue], engine->line.n_of[queue],

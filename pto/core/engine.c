@@ -189,7 +189,7 @@ pto_engine_wake (struct pto_engine *engine, uint32_t index)
 
 /* --- errors --- */
 
-void
+bool
 pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
 {
   uint32_t open = PTO_VERDICT_OPEN;
@@ -198,13 +198,14 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   /* One writer of the message, ever; it is read after FAILED (release below, acquire in
    * await_verdict()). Relaxed: who fails a run has come to know of it. */
   if (!pto_cas_relaxed (&engine->verdict, &open, PTO_VERDICT_FAILING))
-    return;
+    return false;
   va_start (args, format);
   pto_report_setv (&engine->report, status, format, args);
   va_end (args);
   /* Relaxed: says that the run has failed, and nothing else. */
   pto_store_relaxed (&engine->fatal, (uint32_t) status);
   pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
+  return false;
 }
 
 void
@@ -242,7 +243,7 @@ pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t s
             slash != NULL ? slash + 1 : file, line);
 }
 
-void
+bool
 pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
                    const char *format, ...)
 {
@@ -254,8 +255,8 @@ pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status s
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   pto_engine_describe_place (engine, place, sizeof place);
-  pto_engine_fail (engine, status, _ ("task %" PRIu64 " (%s)%s: %s"), engine->submitted,
-                   pto_engine_kernel_name (engine, kernel), place, why);
+  return pto_engine_fail (engine, status, _ ("task %" PRIu64 " (%s)%s: %s"), engine->submitted,
+                          pto_engine_kernel_name (engine, kernel), place, why);
 }
 
 bool

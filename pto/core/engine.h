@@ -533,8 +533,8 @@ pto_engine_stamp_own (const struct pto_engine *engine)
                               : pto_now (engine->exec) - engine->time_base;
 }
 
-/* Latches the first fatal error. */
-void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
+/* Latches the first fatal error. Returns false. */
+bool pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));
 /* " at x.c:12": where the orchestration made its last call, if that is known. Submitter. */
 void pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size);
@@ -542,8 +542,8 @@ void pto_engine_describe_call (const struct pto_engine *engine, char *text, size
  * innermost whose place is. Submitter. */
 void pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size);
 /* What is submitted now is no task, and the run fails: "task 3 (add), submitted at x.c:12: ...".
- * Submitter. */
-void pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
+ * Submitter. Returns false. */
+bool pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
                         const char *format, ...) __attribute__ ((cold, format (printf, 4, 5)));
 /* Fails the run under way as cancelled: no task begins any more on whoever has not looked yet.
  * Wakes the submitter. A call that comes between two runs does nothing; begin and end of a run ask

@@ -30,12 +30,9 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
   struct pto_map *map;
 
   if (engine->config.rename)
-    {
-      pto_engine_fail (
-          engine, PTO_STATUS_INVALID_ARGS,
-          _ ("a graph can not be captured where outputs are renamed: set rename to 0"));
-      return false;
-    }
+    return pto_engine_fail (
+        engine, PTO_STATUS_INVALID_ARGS,
+        _ ("a graph can not be captured where outputs are renamed: set rename to 0"));
   map = pto_map_new (&config);
   capture->region
       = mmap (NULL, REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,8 +41,8 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
       if (capture->region != MAP_FAILED)
         munmap (capture->region, REGION_BYTES);
       pto_map_free (map);
-      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no address space to capture a graph"));
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                              _ ("no address space to capture a graph"));
     }
   capture->graph->captured = true;
   capture->map = engine->map;

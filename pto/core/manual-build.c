@@ -72,10 +72,9 @@ pto_build_add_successor (struct pto_engine *engine, pto_task_id producer, pto_ta
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       _ ("task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s"),
-                       consumer, producer, place, why);
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                              _ ("task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s"),
+                              consumer, producer, place, why);
     }
   if (engine->capture != NULL)
     {
@@ -141,12 +140,12 @@ pto_build_publish (struct pto_engine *engine, pto_task_id task)
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       _ ("task 0x%" PRIx64 " to be published%s: %s"), task, place,
-                       added != NULL ? _ ("it is published already")
-                                     : _ ("it is no task that was added in a scope that is still "
-                                          "open: name it by what pto2_rt_add_task() gave"));
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                              _ ("task 0x%" PRIx64 " to be published%s: %s"), task, place,
+                              added != NULL
+                                  ? _ ("it is published already")
+                                  : _ ("it is no task that was added in a scope that is still "
+                                       "open: name it by what pto2_rt_add_task() gave"));
     }
   added->published = true;
   if (!engine->config.build_first)

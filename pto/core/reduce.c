@@ -159,11 +159,8 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
         return true;
       copy = calloc (1, sizeof *copy);
       if (copy == NULL)
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for a copy of what is reduced"));
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for a copy of what is reduced"));
       copy->buffer.bytes = bytes_of (&set->param.tensor);
       copy->buffer.depth = set->depth;
       copy->buffer.space.creator = PTO_TASK_NONE;
@@ -500,10 +497,7 @@ join_all (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *
       if (params[i].type != PTO_PARAM_REDUCTION)
         continue;
       if (why != NULL)
-        {
-          pto_engine_refuse_argument (engine, submit, i, why);
-          return false;
-        }
+        return pto_engine_refuse_argument (engine, submit, i, why);
       tensor = params[i].tensor;
       /* The submit says what is wrong with it. */
       if (pto_engine_locate (&tensor) != NULL || tensor.buffer.addr == 0)

@@ -44,7 +44,7 @@ storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 
 /* --- what the task is and depends on --- */
 
-__attribute__ ((cold)) void
+__attribute__ ((cold)) bool
 pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
                             uint32_t index, const char *why)
 {
@@ -57,13 +57,12 @@ pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *
       /* One that has arguments of its own. */
       if (member->n_args_plus_1 == 0 || index - member->first_arg >= member->n_args_plus_1 - 1u)
         continue;
-      pto_engine_refuse (engine, member->kernel, PTO_STATUS_INVALID_ARGS,
-                         _ ("member %u of a group: argument %u: %s"), m, index - member->first_arg,
-                         why);
-      return;
+      return pto_engine_refuse (engine, member->kernel, PTO_STATUS_INVALID_ARGS,
+                                _ ("member %u of a group: argument %u: %s"), m,
+                                index - member->first_arg, why);
     }
-  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"), index,
-                     why);
+  return pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"),
+                            index, why);
 }
 
 static __attribute__ ((cold)) bool
@@ -73,11 +72,9 @@ refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOPar
   ptrdiff_t index = param - submit->params;
 
   if (submit->conditional && index + 1 == submit->n_params)
-    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("its condition: %s"),
-                       why);
-  else
-    pto_engine_refuse_argument (engine, submit, (uint32_t) index, why);
-  return false;
+    return pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("its condition: %s"), why);
+  return pto_engine_refuse_argument (engine, submit, (uint32_t) index, why);
 }
 
 /* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
@@ -355,11 +352,8 @@ again:
             ok = ok && pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
         }
       if (PTO_UNLIKELY (!ok))
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for the %u dependencies of a task"), deps->count);
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for the %u dependencies of a task"), deps->count);
     }
   needs->n_tensors = n_tensors;
   needs->heap = heap;
@@ -379,15 +373,12 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
 
       if (PTO_TASK_RING (id) >= PTO_RINGS
           || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
-        {
-          pto_engine_refuse (
-              engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
-              _ ("it comes after task %" PRIu64
-                 " (number %u of those that it names), which is no task of this run: "
-                 "name a task by what its submit gave"),
-              id, i);
-          return false;
-        }
+        return pto_engine_refuse (
+            engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+            _ ("it comes after task %" PRIu64
+               " (number %u of those that it names), which is no task of this run: "
+               "name a task by what its submit gave"),
+            id, i);
       if (pto_task_is_retired (engine->tails, id))
         {
           pto_observe_past (engine, id, PTO_HAZARD_EXPLICIT);
@@ -395,11 +386,9 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
             engine->poisoned_by = id;
         }
       else if (!pto_deps_add (&engine->deps, id, PTO_HAZARD_EXPLICIT))
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for the %u dependencies of a task"), engine->deps.count);
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for the %u dependencies of a task"),
+                                engine->deps.count);
     }
   return true;
 }

@@ -14,8 +14,9 @@ pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submi
 pto_task_id pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
                                      PTOParam *params, uint32_t n_params);
 
-/* Fails the run: the argument is why. That of a member of a group is named as the member has it. */
-void pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
+/* Fails the run: the argument is why. That of a member of a group is named as the member has it.
+ * Returns false. */
+bool pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
                                  uint32_t index, const char *why);
 
 /* --- for who fills tasks himself: the two ends of a submit --- */
