@@ -85,18 +85,13 @@ refuse (struct pto_engine *engine)
 
   for (uint32_t c = 0; c < line->n_cohorts && where[0] == '\0'; c++)
     if (line->cohorts[c].file != NULL)
-      {
-        const char *slash = strrchr (line->cohorts[c].file, '/');
-
-        snprintf (where, sizeof where, _ (" (the first at %s:%d)"),
-                  slash != NULL ? slash + 1 : line->cohorts[c].file, line->cohorts[c].line);
-      }
+      snprintf (where, sizeof where, _ (" (the first at %s:%d)"),
+                pto_base_name (line->cohorts[c].file), line->cohorts[c].line);
   pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
                    _ ("no %s is free, and none will be: all %u are held by open scopes%s; free one "
                       "before another is allocated, or %s"),
                    _ (pto_engine_cohort_name (engine)), line->n_held, where,
-                   engine->config.more_places != NULL ? _ (engine->config.more_places)
-                                                      : _ ("ask for less"));
+                   pto_engine_more_places (engine));
 }
 
 /* All that can run is done, and what is left for the taken ones waits for the orchestration. */

@@ -79,12 +79,6 @@ pto_engine_prove_unpublished (struct pto_engine *engine, enum pto_status what, u
   return true;
 }
 
-static const char *
-more_places (const struct pto_engine *engine)
-{
-  return engine->config.more_places != NULL ? _ (engine->config.more_places) : _ ("ask for less");
-}
-
 /* A setting that can be made: at least so much is needed, better as much as is wanted. More than
  * the most: none helps. */
 static uint64_t
@@ -146,7 +140,7 @@ pto_engine_describe_knob (const struct pto_engine *engine, enum pto_status what,
 
   if (what == PTO_STATUS_SYNC_START)
     {
-      snprintf (text, size, "%s", more_places (engine));
+      snprintf (text, size, "%s", pto_engine_more_places (engine));
       return;
     }
   if (describe_knob (engine, what, &engine->rings[ring_index], engine->tails[ring_index], setting,
@@ -196,7 +190,7 @@ pto_engine_describe_shortage (const struct pto_engine *engine, const struct pto_
       shortage->used = shortage->all = engine->line.n_cohorts;
       snprintf (what, size, "[Cluster] BLOCKED: no free %s, held=%u",
                 pto_engine_cohort_name (engine), n_held);
-      snprintf (shortage->knob, sizeof shortage->knob, "%s", more_places (engine));
+      snprintf (shortage->knob, sizeof shortage->knob, "%s", pto_engine_more_places (engine));
       return;
     default:
       if (held < shortage->all)
@@ -311,12 +305,8 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
   const struct pto_scope *scope = &engine->deadlock.scope;
 
   if (scope->file != NULL)
-    {
-      const char *slash = strrchr (scope->file, '/');
-
-      snprintf (text, size, _ ("the scope opened at %s:%d"),
-                slash != NULL ? slash + 1 : scope->file, scope->line);
-    }
+    snprintf (text, size, _ ("the scope opened at %s:%d"), pto_base_name (scope->file),
+              scope->line);
   else if (engine->deadlock.depth == 0)
     snprintf (text, size, _ ("the outermost scope (the orchestration itself)"));
   else

@@ -209,26 +209,29 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
 }
 
 void
-pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size)
+pto_describe_at (const char *file, int32_t line, char *text, size_t size)
 {
-  const PTO2Runtime *runtime = engine->runtime;
-  const char *file = runtime != NULL && runtime->line > 0 ? runtime->file : NULL;
-  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
-
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, _ (" at %s:%d"), slash != NULL ? slash + 1 : file, (int) runtime->line);
+    snprintf (text, size, _ (" at %s:%d"), pto_base_name (file), (int) line);
+}
+
+void
+pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size)
+{
+  int32_t line;
+  const char *file = pto_engine_get_call (engine, &line);
+
+  pto_describe_at (file, line, text, size);
 }
 
 void
 pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size)
 {
-  const char *file
-      = engine->runtime != NULL && engine->runtime->line > 0 ? engine->runtime->file : NULL;
+  int32_t line;
+  const char *file = pto_engine_get_call (engine, &line);
   bool is_submit = file != NULL;
-  int32_t line = is_submit ? engine->runtime->line : 0;
   uint32_t depth = engine->depth < PTO_SCOPE_MAX ? engine->depth : PTO_SCOPE_MAX;
-  const char *slash;
 
   while (depth-- > 0 && file == NULL)
     {
@@ -236,11 +239,15 @@ pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t s
       line = engine->scopes[depth].line;
     }
   text[0] = '\0';
-  if (file == NULL)
-    return;
-  slash = strrchr (file, '/');
-  snprintf (text, size, _ (", %s at %s:%d"), is_submit ? "submitted" : _ ("in the scope opened"),
-            slash != NULL ? slash + 1 : file, line);
+  if (file != NULL)
+    snprintf (text, size, _ (", %s at %s:%d"), is_submit ? "submitted" : _ ("in the scope opened"),
+              pto_base_name (file), line);
+}
+
+const char *
+pto_engine_more_places (const struct pto_engine *engine)
+{
+  return engine->config.more_places != NULL ? _ (engine->config.more_places) : _ ("ask for less");
 }
 
 bool

@@ -536,11 +536,22 @@ pto_engine_stamp_own (const struct pto_engine *engine)
 /* Latches the first fatal error. Returns false. */
 bool pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));
-/* " at x.c:12": where the orchestration made its last call, if that is known. Submitter. */
+/* Where the orchestration made its last call. NULL, and line 0: that is not known. Submitter. */
+static inline const char *
+pto_engine_get_call (const struct pto_engine *engine, int32_t *line)
+{
+  *line = engine->runtime != NULL && engine->runtime->line > 0 ? engine->runtime->line : 0;
+  return *line > 0 ? engine->runtime->file : NULL;
+}
+/* " at x.c:12"; without a file nothing. */
+void pto_describe_at (const char *file, int32_t line, char *text, size_t size);
+/* The same of where the orchestration made its last call. Submitter. */
 void pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size);
 /* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
  * innermost whose place is. Submitter. */
 void pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size);
+/* What to do where a task asks for more places than there are. */
+const char *pto_engine_more_places (const struct pto_engine *engine);
 /* What is submitted now is no task, and the run fails: "task 3 (add), submitted at x.c:12: ...".
  * Submitter. Returns false. */
 bool pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,

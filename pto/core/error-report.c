@@ -44,6 +44,14 @@ pto_report_append (struct pto_report *report, const char *format, ...)
 }
 
 const char *
+pto_base_name (const char *file)
+{
+  const char *slash = strrchr (file, '/');
+
+  return slash != NULL ? slash + 1 : file;
+}
+
+const char *
 pto_tensor_status_text (uint32_t status)
 {
   switch (status)

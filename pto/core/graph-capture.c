@@ -211,6 +211,8 @@ pto_capture_task (struct pto_engine *engine, const struct pto_submit *submit, ui
   struct pto_capture *capture = engine->capture;
   uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
   uint64_t made = heap;
+  const char *file;
+  int32_t line;
   uint32_t task;
   bool ok = true;
 
@@ -230,8 +232,8 @@ pto_capture_task (struct pto_engine *engine, const struct pto_submit *submit, ui
         return refuse (capture, i, why);
     }
   task = pto_plan_add_task (capture->graph, submit, ring);
-  if (engine->runtime != NULL && engine->runtime->line > 0)
-    pto_plan_set_place (capture->graph, engine->runtime->file, (uint32_t) engine->runtime->line);
+  file = pto_engine_get_call (engine, &line);
+  pto_plan_set_place (capture->graph, file, (uint32_t) line);
   for (uint32_t i = 0; i < submit->n_params && submit->kernel != PTO_KERNEL_NONE; i++)
     if (submit->params[i].type == PTO_PARAM_COMMUTATIVE)
       pto_plan_add_token (capture->graph, engine->accesses[i].token);

@@ -586,12 +586,10 @@ describe_place (const struct pto_plan *graph, uint32_t task, char *text, size_t 
 {
   uint32_t line;
   const char *file = pto_plan_get_place (graph, task, &line);
-  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
 
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, _ (" (submitted at %s:%" PRIu32 ")"), slash != NULL ? slash + 1 : file,
-              line);
+    snprintf (text, size, _ (" (submitted at %s:%" PRIu32 ")"), pto_base_name (file), line);
 }
 
 const char *
@@ -610,13 +608,10 @@ pto_engine_describe_submit (const struct pto_engine *engine, const struct pto_pa
 {
   uint32_t line;
   const char *file = pto_engine_get_place (engine, payload, &line);
-  const char *slash;
 
   text[0] = '\0';
-  if (file == NULL)
-    return;
-  slash = strrchr (file, '/');
-  snprintf (text, size, _ (", submitted at %s:%" PRIu32), slash != NULL ? slash + 1 : file, line);
+  if (file != NULL)
+    snprintf (text, size, _ (", submitted at %s:%" PRIu32), pto_base_name (file), line);
 }
 
 bool

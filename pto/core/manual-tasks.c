@@ -20,7 +20,6 @@ pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto
                 char *text, size_t size)
 {
   const struct pto_slot *slot = pto_ring_slot (&engine->rings[ring], added->local);
-  const char *slash = added->file != NULL ? strrchr (added->file, '/') : NULL;
   size_t used = (size_t) snprintf (text, size, _ ("task %" PRIu64), added->number);
 
   /* A task that is written down has no slot. */
@@ -29,7 +28,7 @@ pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto
                                pto_engine_kernel_name (engine, slot->kernel));
   if (added->file != NULL && used < size)
     snprintf (text + used, size - used, _ (", added at %s:%" PRIi32 ","),
-              slash != NULL ? slash + 1 : added->file, added->line);
+              pto_base_name (added->file), added->line);
 }
 
 /* Of its ring the first that is not before that position. */
@@ -70,11 +69,7 @@ pto_added_note (struct pto_engine *engine)
   struct pto_added *added = &build->items[ring][build->n[ring]];
 
   *added = (struct pto_added){ .number = engine->submitted, .local = engine->rings[ring].head };
-  if (engine->runtime != NULL && engine->runtime->line > 0)
-    {
-      added->file = engine->runtime->file;
-      added->line = engine->runtime->line;
-    }
+  added->file = pto_engine_get_call (engine, &added->line);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     added->heads[r] = engine->rings[r].head;
 }

@@ -56,5 +56,7 @@ void pto_report_append (struct pto_report *report, const char *format, ...)
 enum pto_status pto_report_setv (struct pto_report *report, enum pto_status status,
                                  const char *format, va_list args)
     __attribute__ ((format (printf, 3, 0)));
+/* What is behind the last slash. */
+const char *pto_base_name (const char *file);
 /* Why a tensor can not be used: of its status. */
 const char *pto_tensor_status_text (uint32_t status);
