@@ -133,21 +133,8 @@ entry_report (const struct pto_map *map, const struct entry *entry, bool member,
   if (of_writer != 0 && is_live (map, entry->writer)
       && !pto_deps_add (deps, entry->writer, of_writer))
     return false;
-  if (of_readers == 0 || entry->node.count == 0)
-    return true;
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    if (is_live (map, entry->readers[i]) && !pto_deps_add (deps, entry->readers[i], of_readers))
-      return false;
-  for (uint32_t number = readers_first_block (map, entry); number != 0;
-       number = readers_next_block (map, entry, number))
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]) && !pto_deps_add (deps, block->readers[i], of_readers))
-          return false;
-    }
-  return true;
+  return of_readers == 0 || entry->node.count == 0
+         || readers_report (map, entry_readers (map, entry), of_readers, deps);
 }
 
 /* Where a region lies in the index of the space, and its entry there; NULL: there is no index, or
