@@ -164,7 +164,8 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
     {
       count_creators (engine, submit);
-      rename_outputs (engine, submit);
+      if (engine->deadlock.what == PTO_OK)
+        rename_outputs (engine, submit);
     }
   engine->deps.count = 0;
   if ((engine->before & PTO_BEFORE_COMBINED) == 0)
@@ -199,9 +200,10 @@ static __attribute__ ((noinline)) bool
 make_outside (struct pto_engine *engine, const struct pto_submit *submit)
 {
   bool adding = engine->adding;
+  bool counts = engine->deadlock.what != PTO_OK;
 
   engine->adding = false;
-  for (uint32_t i = 0; i < submit->n_params && !pto_engine_has_failed (engine); i++)
+  for (uint32_t i = 0; i < submit->n_params && (counts || !pto_engine_has_failed (engine)); i++)
     {
       PTOParam output = submit->params[i];
       uint32_t depth;
@@ -221,9 +223,9 @@ make_outside (struct pto_engine *engine, const struct pto_submit *submit)
   engine->adding = adding;
   if (adding)
     pto_added_note (engine);
-  if (engine->deadlock.what != PTO_OK)
+  if (!counts && engine->deadlock.what != PTO_OK)
     count_submit (engine, submit);
-  return !pto_engine_has_failed (engine);
+  return counts || !pto_engine_has_failed (engine);
 }
 
 /* Returns the record of the memory in which a tensor without a handle lies; NULL without words: it
@@ -514,11 +516,10 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
           /* Without a handle nobody else can name it. */
           pto_access_init (access, buffer != NULL ? &buffer->space : NULL, tensor);
           access->fresh = fresh;
-          /* Who writes to the rest of it does not wait for this task. What is captured has no
-           * memory yet.
-           */
+          /* Who writes to the rest of it does not wait for this task. What is captured or counted
+           * has no memory. */
           if (PTO_UNLIKELY (access->region.run != tensor->buffer.size) && made != NULL
-              && engine->capture == NULL)
+              && engine->capture == NULL && engine->deadlock.what == PTO_OK)
             {
               write_guard (engine, *made);
               *made |= PTO_GUARD_WRITTEN;
@@ -842,14 +843,11 @@ count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t
     demand->largest_storage = needs->storage;
 }
 
-/* Nothing has been told where it is, and this task would. */
-static bool
-is_new_output (const PTOParam *param)
+static __attribute__ ((noinline, cold)) pto_task_id
+submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
 {
-  const struct PTO2Buffer *buffer = param->tensor.storage;
-
-  return param->type == PTO_PARAM_OUTPUT && param->tensor.status == PTO2_TENSOR_OK && buffer != NULL
-         && buffer->generation == param->tensor.generation && buffer->addr == 0;
+  engine->reduces = false;
+  return engine->reducer->submit (engine, submit);
 }
 
 static int
@@ -861,42 +859,36 @@ compare_deps (const void *a, const void *b)
   return (one->task > other->task) - (one->task < other->task);
 }
 
-/* Looks up what the task depends on, as examine() would, and returns the number of these tasks. */
+/* How many tasks there are in the list. */
 static __attribute__ ((cold)) uint32_t
-count_dependencies (struct pto_engine *engine, const struct pto_submit *submit)
+count_producers (struct pto_deps *deps)
 {
-  struct pto_deps *deps = &engine->deps;
   uint32_t n = 0;
 
-  deps->count = 0;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-      const Tensor *tensor = &param->tensor;
-      struct PTO2Buffer *buffer = tensor->storage;
-      struct pto_space *space;
-
-      if (param->type == PTO_PARAM_SCALAR || tensor->status != PTO2_TENSOR_OK
-          || tensor->buffer.addr == 0
-          || (buffer != NULL && buffer->generation != tensor->generation))
-        continue;
-      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
-        {
-          space = buffer != NULL ? &buffer->space
-                                 : pto_map_external_space (engine->map, tensor->buffer.addr,
-                                                           tensor->buffer.size);
-          pto_access_init (&engine->accesses[i], space, tensor);
-          pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
-        }
-      if (buffer != NULL && buffer->space.creator != PTO_TASK_NONE)
-        pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
-    }
   if (deps->count > 0)
     qsort (deps->items, deps->count, sizeof *deps->items, compare_deps);
   for (uint32_t i = 0; i < deps->count; i++)
-    if (i == 0 || deps->items[i].task != deps->items[i - 1].task)
-      n++;
-  return n + submit->n_producers;
+    n += i == 0 || deps->items[i].task != deps->items[i - 1].task;
+  return n;
+}
+
+/* Fills a task that nobody gets, so that its accesses are recorded. heap: where its outputs would
+ * be. false: no memory. */
+static __attribute__ ((noinline)) bool
+fill_nowhere (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs,
+              pto_task_id id, uint64_t heap)
+{
+  struct pto_slot slot = { .id = id };
+  /* Nobody reads what it is filled with. */
+  struct pto_submit bare = *submit;
+  uint8_t *storage;
+
+  bare.extra_bytes = 0;
+  needs->n_fences = 0;
+  storage = get_scratch (engine, storage_bytes (&bare, needs));
+  if (storage != NULL)
+    fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
+  return storage != NULL;
 }
 
 /* Tasks of scopes that have ended are kept as long as the map has room: the next run may find them.
@@ -915,58 +907,25 @@ reserve_counted (struct pto_engine *engine, uint32_t n)
   return pto_map_reserve (engine->map, n);
 }
 
-/* Records its accesses, so that tasks after it find what they depend on. */
+/* Records the accesses of a task that a deadlock has kept from being submitted, so that tasks after
+ * it find what they depend on. Addresses of what it would have made begin at 1. */
 static __attribute__ ((cold)) void
-count_accesses (struct pto_engine *engine, const struct pto_submit *submit,
-                const struct pto_needs *needs)
+count_accesses (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   uint32_t ring = needs->ring;
   pto_task_id task = PTO_TASK_ID (ring, engine->rings[ring].head + engine->demand[ring].counted++);
 
-  if (!reserve_counted (engine, pto_needs_nodes (needs)))
-    {
-      engine->deadlock.incomplete = true;
-      return;
-    }
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-      struct PTO2Buffer *buffer = param->tensor.storage;
-
-      if (param->type == PTO_PARAM_SCALAR || param->tensor.status != PTO2_TENSOR_OK
-          || (buffer != NULL && buffer->generation != param->tensor.generation))
-        continue;
-      if (param->type == PTO_PARAM_OUTPUT && buffer != NULL && buffer->addr == 1
-          && buffer->space.creator == PTO_TASK_NONE)
-        {
-          Tensor made = param->tensor;
-
-          made.buffer.addr = 1;
-          pto_access_init (&engine->accesses[i], &buffer->space, &made);
-          buffer->space.creator = task;
-        }
-      else if (param->tensor.buffer.addr == 0)
-        continue;
-      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
-        pto_map_insert (engine->map, &engine->accesses[i], param->type, task);
-    }
-}
-
-/* The task that found no room has been counted, and its outputs are not counted again. */
-static __attribute__ ((cold)) void
-end_count (struct pto_engine *engine, const struct pto_submit *submit,
-           const struct pto_needs *needs)
-{
-  if (engine->deadlock.what == PTO_OK)
+  if (reserve_counted (engine, pto_needs_nodes (needs))
+      && fill_nowhere (engine, submit, needs, task, 1))
     return;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (is_new_output (&submit->params[i]))
-      submit->params[i].tensor.storage->addr = 1;
-  count_accesses (engine, submit, needs);
+  engine->deadlock.incomplete = true;
+  for (const PTOParam *param = submit->params; param < submit->params + submit->n_params; param++)
+    if (param->type == PTO_PARAM_OUTPUT && param->tensor.storage != NULL
+        && param->tensor.storage->addr == 0)
+      param->tensor.storage->addr = 1;
 }
 
-/* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
- * known by their shapes alone; addresses of what would have been made are 1. */
+/* After a deadlock nothing is submitted any more, but what would have been is counted. */
 static __attribute__ ((cold)) void
 count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
@@ -974,70 +933,20 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
   if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
-  if ((engine->before & PTO_BEFORE_SETS) != 0)
-    engine->reducer->settle (engine, submit);
-  if ((engine->before & PTO_BEFORE_RENAME) != 0)
-    count_creators (engine, submit);
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (submit->params[i].type == PTO_PARAM_REDUCTION)
-      {
-        engine->reducer->submit (engine, submit);
-        return;
-      }
-  for (uint32_t i = 0; i < submit->n_params; i++)
+  if (!examine (engine, submit, &needs, false))
     {
-      PTOParam *param = &submit->params[i];
-      Tensor *tensor = &param->tensor;
-
-      if (param->type == PTO_PARAM_SCALAR)
-        continue;
-      needs.n_tensors++;
-      if (param->type == PTO_PARAM_COMMUTATIVE)
-        needs.claims = pto_claims_size (++needs.n_updates);
-      if (is_new_output (param) && is_of_outside (engine, tensor->storage))
-        {
-          uint32_t depth = pto_engine_step_out (engine, tensor->storage->depth);
-          const struct pto_needs outside
-              = { .ring = pto_engine_ring_of_depth (engine->depth - 1),
-                  .n_tensors = 1,
-                  .n_outputs = 1,
-                  .heap = pto_engine_output_bytes (engine, tensor->buffer.size),
-                  .storage = pto_engine_storage_bytes (1, 1, 1, 0, 0) };
-
-          tensor->storage->addr = 1;
-          count_demand (engine, &outside, 0);
-          engine->depth = depth;
-        }
-      else if (is_new_output (param))
-        {
-          tensor->storage->addr = 1; /* counted once */
-          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
-          needs.n_outputs++;
-        }
-      else if (param->type == PTO_PARAM_SCRATCH && tensor->status == PTO2_TENSOR_OK)
-        {
-          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
-          needs.n_outputs++;
-        }
-      else if (tensor->status == PTO2_TENSOR_OK && tensor->storage != NULL
-               && tensor->storage->generation == tensor->generation)
-        tensor->buffer.addr = tensor->storage->addr;
+      if (engine->reduces)
+        submit_reducing (engine, submit);
+      return;
     }
   needs.n_guards = engine->guards_ordered ? needs.n_tensors : needs.n_outputs;
   needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
-  count_demand (engine, &needs, count_dependencies (engine, submit));
+  count_demand (engine, &needs, count_producers (&engine->deps) + submit->n_producers);
   count_accesses (engine, submit, &needs);
 }
 
 /* --- the call --- */
-
-static __attribute__ ((noinline, cold)) pto_task_id
-submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
-{
-  engine->reduces = false;
-  return engine->reducer->submit (engine, submit);
-}
 
 static __attribute__ ((noinline)) bool
 sweep (struct pto_engine *engine)
@@ -1227,32 +1136,23 @@ static __attribute__ ((noinline)) pto_task_id
 record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   struct pto_ring *ring = &engine->rings[needs->ring];
-  uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
-  struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
+  pto_task_id id = PTO_TASK_ID (needs->ring, ring->head);
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
-  /* Nobody reads what it is filled with. */
-  struct pto_submit bare = *submit;
-  uint8_t *storage;
 
-  bare.extra_bytes = 0;
-  if (!pto_map_reserve (engine->map, n_nodes))
+  if (!pto_map_reserve (engine->map, needs->n_tensors * PTO_MAP_INSERT_NODES))
     {
       pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
                        _ ("task %" PRIu64 " of a graph that is captured: the TensorMap is full"),
                        engine->submitted);
       return PTO_TASK_NONE;
     }
-  needs->n_fences = 0;
   needs->n_guards = needs->n_outputs;
-  storage = get_scratch (engine, storage_bytes (&bare, needs));
-  if (storage == NULL)
-    return PTO_TASK_NONE;
-  fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
-  if (!pto_capture_task (engine, submit, heap, needs->heap))
+  if (!fill_nowhere (engine, submit, needs, id, heap)
+      || !pto_capture_task (engine, submit, heap, needs->heap))
     return PTO_TASK_NONE;
   ring->head++;
   engine->submitted++;
-  return slot.id;
+  return id;
 }
 
 bool
@@ -1339,7 +1239,9 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
                     submit->queue, submit->terms.priority, n_wait, true, &room);
   if (slot == NULL)
     {
-      end_count (engine, submit, &needs);
+      /* It has been counted. */
+      if (engine->deadlock.what != PTO_OK)
+        count_accesses (engine, submit, &needs);
       return true;
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
