@@ -315,11 +315,11 @@ window_needed (const struct pto_demand *demand)
     {
       /* Argument storage goes with the window. Less than the largest piece of it is skipped at the
        * turn, and one unit stays free where the head has come round to the tail. */
-      uint64_t storage = demand[r].peak_storage + demand[r].largest_storage;
+      uint64_t storage = demand[r].peak[PTO_GOOD_STORAGE] + demand[r].largest[PTO_GOOD_STORAGE];
       uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
 
-      if (demand[r].peak_held + UINT64_C (1) > slots)
-        slots = demand[r].peak_held + UINT64_C (1);
+      if (demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1) > slots)
+        slots = demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1);
       if (storage > PTO_STORAGE_MIN && for_storage > slots)
         slots = for_storage;
     }
@@ -338,12 +338,13 @@ heap_needed (const struct pto_engine *engine)
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
       /* As with storage, where several outputs are held; a single one begins at the beginning. */
-      uint64_t one = demand[r].peak_heap > demand[r].largest_heap ? demand[r].largest_heap : 0;
+      uint64_t peak = demand[r].peak[PTO_GOOD_HEAP];
+      uint64_t one = peak > demand[r].largest[PTO_GOOD_HEAP] ? demand[r].largest[PTO_GOOD_HEAP] : 0;
 
-      if (demand[r].peak_heap + one > bytes)
-        bytes = demand[r].peak_heap + one;
-      if (demand[r].peak_heap > most)
-        most = demand[r].peak_heap;
+      if (peak + one > bytes)
+        bytes = peak + one;
+      if (peak > most)
+        most = peak;
     }
   /* Outputs get new memory up to half of what there is, however much that is. */
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
@@ -361,15 +362,15 @@ static uint64_t
 edges_needed (const struct pto_engine *engine)
 {
   const struct pto_deadlock *deadlock = &engine->deadlock;
-  const struct pto_demand *demand = &engine->demand[deadlock->ring];
+  uint64_t n_tasks = engine->demand[deadlock->ring].peak[PTO_GOOD_TASKS];
   uint64_t pool = engine->rings[deadlock->ring].edge_pool;
   uint64_t edges = is_counted_in_part (engine) ? 2 * pool : pool + 1;
 
   if (deadlock->oversized > edges)
     edges = deadlock->oversized;
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    if (engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2) > edges)
-      edges = engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2);
+    if (engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2) > edges)
+      edges = engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2);
   if ((deadlock->incomplete || !deadlock->exact) && deadlock->tasks > 0)
     {
       /* A task that was only counted did not find the tasks that have retired. It may depend on as
@@ -377,8 +378,8 @@ edges_needed (const struct pto_engine *engine)
        * had to stop, it is twice as many. */
       uint64_t so_far = (uint64_t) deadlock->used + deadlock->need;
       uint64_t all = deadlock->incomplete
-                         ? 4 * (so_far * (demand->peak_held + 1) / deadlock->tasks + 1)
-                         : 2 * (so_far * demand->peak_held / (deadlock->tasks + UINT64_C (1)) + 1);
+                         ? 4 * (so_far * (n_tasks + 1) / deadlock->tasks + 1)
+                         : 2 * (so_far * n_tasks / (deadlock->tasks + UINT64_C (1)) + 1);
 
       if (all > edges)
         edges = all;
@@ -397,7 +398,7 @@ nodes_needed (const struct pto_engine *engine)
   uint64_t nodes = 2 * (uint64_t) engine->deadlock.need + engine->deadlock.used;
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    nodes += 2 * engine->demand[r].peak_nodes;
+    nodes += 2 * engine->demand[r].peak[PTO_GOOD_NODES];
   return settle (PTO_PARAMETER_MAP_POOL, capacity,
                  engine->deadlock.oversized > capacity ? engine->deadlock.oversized : capacity + 1,
                  power_of_two_at_least (nodes > least ? nodes : least));
@@ -428,9 +429,9 @@ describe_held (const struct pto_engine *engine, char *text, size_t size)
   const struct pto_deadlock *deadlock = &engine->deadlock;
   const struct pto_demand *demand = &engine->demand[deadlock->ring];
   bool is_full = deadlock->tasks == engine->rings[deadlock->ring].window - 1;
-  uint64_t held = deadlock->what == PTO_STATUS_HEAP_RING ? demand->peak_heap
-                  : is_full                              ? demand->peak_held
-                                                         : demand->peak_storage;
+  uint64_t held = deadlock->what == PTO_STATUS_HEAP_RING ? demand->peak[PTO_GOOD_HEAP]
+                  : is_full                              ? demand->peak[PTO_GOOD_TASKS]
+                                                         : demand->peak[PTO_GOOD_STORAGE];
   const char *what = deadlock->what == PTO_STATUS_HEAP_RING ? _ ("bytes")
                      : is_full                              ? P_ ("task", "tasks", held)
                                                             : _ ("bytes of arguments");

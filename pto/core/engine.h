@@ -144,29 +144,28 @@ struct pto_scope
   int32_t line;
 };
 
+enum pto_good
+{
+  PTO_GOOD_TASKS,
+  PTO_GOOD_HEAP,
+  PTO_GOOD_STORAGE, /* arguments */
+  PTO_GOOD_EDGES,
+  PTO_GOOD_NODES, /* of the map */
+  PTO_N_GOODS
+};
+
 /* What a run would have needed of one ring. Counted on after a deadlock, while the orchestration
  * goes on with calls that do nothing else, so that the report can name a setting that passes. */
 struct pto_demand
 {
-  uint32_t held; /* tasks held by open scopes now; with them: */
-  uint32_t peak_held;
-  uint64_t heap;
-  uint64_t peak_heap;
-  uint64_t largest_heap; /* of one task */
-  uint64_t storage;      /* arguments */
-  uint64_t peak_storage;
-  uint64_t largest_storage;
+  uint64_t now[PTO_N_GOODS]; /* held by open scopes */
   /* What scopes that have ended hold, since tasks of theirs come after one that is not published.
-   * Counted after such a deadlock only. */
-  uint32_t late_held;
-  uint64_t late_heap;
-  uint64_t late_storage;
-  uint64_t edges;
-  uint64_t peak_edges;
-  uint64_t nodes; /* of the map */
-  uint64_t peak_nodes;
-  uint32_t counted; /* tasks that a deadlock kept from being submitted */
-  uint32_t let_go;  /* of these, by scopes that have ended */
+   * Counted after such a deadlock only; edges and nodes stay with the others. */
+  uint64_t late[PTO_N_GOODS];
+  uint64_t peak[PTO_N_GOODS];
+  uint64_t largest[PTO_N_GOODS]; /* of one task; not of edges, nor of nodes */
+  uint32_t counted;              /* tasks that a deadlock kept from being submitted */
+  uint32_t let_go;               /* of these, by scopes that have ended */
 };
 
 /* After a deadlock submits only count. What was full, where, and who held it. */

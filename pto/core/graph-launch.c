@@ -514,50 +514,49 @@ keep_pace (struct launch *launch, uint32_t number)
   return launch->asked->pace (launch->asked->data, number);
 }
 
-/* What the graph holds at one time, for the words of a deadlock; nothing else is held then. */
+/* What one of its tasks takes, for the words of a deadlock. */
 static __attribute__ ((cold)) void
-count_demand (struct launch *launch)
+get_demand (const struct pto_engine *engine, const struct pto_plan *graph, uint32_t number,
+            uint64_t goods[PTO_N_GOODS])
 {
-  struct pto_engine *engine = launch->engine;
-  const struct pto_plan *graph = launch->graph;
+  const struct pto_plan_task *task = &graph->tasks[number];
+
+  goods[PTO_GOOD_TASKS] = 1;
+  goods[PTO_GOOD_HEAP] = heap_bytes (engine, graph, task);
+  goods[PTO_GOOD_STORAGE]
+      = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
+                                  task->n_fenced, extra_bytes (graph, task));
+  goods[PTO_GOOD_EDGES] = task->n_deps;
+  goods[PTO_GOOD_NODES] = 0;
+}
+
+/* What the graph holds at one time; nothing else is held then. */
+static __attribute__ ((cold)) void
+count_demand (struct pto_engine *engine, const struct pto_plan *graph)
+{
   uint32_t let_go[PTO_RINGS] = { 0 };
+  uint64_t goods[PTO_N_GOODS];
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    {
-      engine->demand[r].held = 0;
-      engine->demand[r].heap = 0;
-      engine->demand[r].storage = 0;
-      engine->demand[r].edges = 0;
-    }
+    memset (engine->demand[r].now, 0, sizeof engine->demand[r].now);
   for (uint32_t t = 0; t < graph->n_tasks; t++)
     {
       const struct pto_plan_task *task = &graph->tasks[t];
       struct pto_demand *demand = &engine->demand[task->ring];
-      uint64_t heap = heap_bytes (engine, graph, task);
-      uint64_t storage
-          = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
-                                      task->n_fenced, extra_bytes (graph, task));
 
       for (; let_go[task->ring] < task->floor; let_go[task->ring]++)
         {
-          const struct pto_plan_task *old
-              = &graph->tasks[graph->rings[task->ring][let_go[task->ring]]];
-
-          demand->held--;
-          demand->edges -= old->n_deps;
-          demand->heap -= heap_bytes (engine, graph, old);
-          demand->storage
-              -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made + old->n_fenced,
-                                           old->n_fenced, extra_bytes (graph, old));
+          get_demand (engine, graph, graph->rings[task->ring][let_go[task->ring]], goods);
+          for (uint32_t i = 0; i < PTO_N_GOODS; i++)
+            demand->now[i] -= goods[i];
         }
-      demand->held++;
-      demand->edges += task->n_deps;
-      demand->heap += heap;
-      demand->storage += storage;
-      if (heap > demand->largest_heap)
-        demand->largest_heap = heap;
-      if (storage > demand->largest_storage)
-        demand->largest_storage = storage;
+      get_demand (engine, graph, t, goods);
+      for (uint32_t i = 0; i < PTO_N_GOODS; i++)
+        {
+          demand->now[i] += goods[i];
+          if (goods[i] > demand->largest[i])
+            demand->largest[i] = goods[i];
+        }
       pto_engine_note_peaks (engine);
     }
 }
@@ -566,16 +565,13 @@ count_demand (struct launch *launch)
 static __attribute__ ((cold)) void
 count_held_up (struct pto_engine *engine, const struct pto_plan *graph, uint32_t first)
 {
+  uint64_t goods[PTO_N_GOODS];
+
   for (uint32_t t = first; t < graph->n_tasks; t++)
     {
-      const struct pto_plan_task *task = &graph->tasks[t];
-      struct pto_demand *demand = &engine->demand[task->ring];
-
-      demand->late_held++;
-      demand->late_heap += heap_bytes (engine, graph, task);
-      demand->late_storage
-          += pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
-                                       task->n_fenced, extra_bytes (graph, task));
+      get_demand (engine, graph, t, goods);
+      for (uint32_t i = 0; i < PTO_GOOD_EDGES; i++)
+        engine->demand[graph->tasks[t].ring].late[i] += goods[i];
     }
   pto_engine_note_peaks (engine);
 }
@@ -677,7 +673,7 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
       if (engine->deadlock.unpublished > 0)
         count_held_up (engine, graph, n);
       else
-        count_demand (&launch);
+        count_demand (engine, graph);
     }
   if (engine->runtime != NULL)
     engine->runtime->line = 0;

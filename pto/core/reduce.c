@@ -370,12 +370,12 @@ count_missing (struct pto_engine *engine, const struct set *set)
 {
   struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (set->depth - 1)];
 
-  demand->held += 2; /* who fills it, who combines it */
-  demand->heap += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
-  demand->storage += 2 * PTO_STORAGE_PER_SLOT;
+  demand->now[PTO_GOOD_TASKS] += 2; /* who fills it, who combines it */
+  demand->now[PTO_GOOD_HEAP] += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
+  demand->now[PTO_GOOD_STORAGE] += 2 * PTO_STORAGE_PER_SLOT;
   /* The combining task reads the copy; a contribution comes after what fills it. */
-  demand->edges += 4;
-  demand->nodes += 2;
+  demand->now[PTO_GOOD_EDGES] += 4;
+  demand->now[PTO_GOOD_NODES] += 2;
 }
 
 /* A set for an argument that has none. NULL: the run has failed. */

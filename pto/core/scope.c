@@ -60,7 +60,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
     engine->reducer->settle (engine, NULL);
   scope = &engine->scopes[engine->depth++];
   ring = pto_engine_ring_of_depth (engine->depth - 1);
-  scope->held = engine->demand[ring].held;
+  scope->held = engine->demand[ring].now[PTO_GOOD_TASKS];
   scope->first = engine->rings[ring].head;
   scope->buffers = engine->n_buffers;
   scope->file = file;

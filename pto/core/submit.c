@@ -125,7 +125,7 @@ count_creators (struct pto_engine *engine, const struct pto_submit *submit)
   struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (engine->depth - 1)];
 
   for (uint32_t i = 0; i < submit->n_params; i++)
-    demand->edges
+    demand->now[PTO_GOOD_EDGES]
         += submit->params[i].type != PTO_PARAM_SCALAR && submit->params[i].tensor.storage != NULL;
 }
 
@@ -832,15 +832,15 @@ count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t
 {
   struct pto_demand *demand = &engine->demand[needs->ring];
 
-  demand->held++;
-  demand->heap += needs->heap;
-  demand->storage += needs->storage;
-  demand->edges += n_edges;
-  demand->nodes += pto_needs_nodes (needs);
-  if (needs->heap > demand->largest_heap)
-    demand->largest_heap = needs->heap;
-  if (needs->storage > demand->largest_storage)
-    demand->largest_storage = needs->storage;
+  demand->now[PTO_GOOD_TASKS]++;
+  demand->now[PTO_GOOD_HEAP] += needs->heap;
+  demand->now[PTO_GOOD_STORAGE] += needs->storage;
+  demand->now[PTO_GOOD_EDGES] += n_edges;
+  demand->now[PTO_GOOD_NODES] += pto_needs_nodes (needs);
+  if (needs->heap > demand->largest[PTO_GOOD_HEAP])
+    demand->largest[PTO_GOOD_HEAP] = needs->heap;
+  if (needs->storage > demand->largest[PTO_GOOD_STORAGE])
+    demand->largest[PTO_GOOD_STORAGE] = needs->storage;
 }
 
 static __attribute__ ((noinline, cold)) pto_task_id
