@@ -281,76 +281,33 @@ observe_args (const struct launch *launch, const struct pto_slot *slot,
   pto_observe_args (launch->engine, slot, types);
 }
 
-/* What of a task with parts goes with its arguments. */
-struct parts
-{
-  struct pto_wish wish;
-  uint32_t n_blocks;
-  uint32_t bytes; /* 0: it has none */
-};
-
-/* Behind what goes with the task besides. */
+/* Bytes that go with its arguments, but for its claims. */
 static inline uint32_t
-parts_offset (const struct pto_plan_task *task)
-{
-  return (uint32_t) align_up (task->extra_bytes, alignof (struct pto_party));
-}
-
-static uint32_t
-parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
-{
-  const struct pto_plan_parts *parts;
-  struct pto_wish wish;
-
-  if (task->parts == 0)
-    return 0;
-  parts = &graph->parts[task->parts - 1];
-  wish = (struct pto_wish){ .n_members = parts->n_members };
-  return (uint32_t) (parts->n_members > 0 ? pto_party_size (&wish) : sizeof (struct pto_parts));
-}
-
-/* Bytes of what a task has beside its arguments. */
-static uint32_t
 extra_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 {
-  return parts_offset (task) + parts_bytes (graph, task)
-         + (uint32_t) pto_claims_size (task->n_tokens);
+  return task->extra_bytes
+         + (PTO_LIKELY (task->parts == 0)
+                ? 0
+                : pto_parts_bytes (task->extra_bytes,
+                                   graph->parts[task->parts - 1].wish.n_members));
 }
 
-/* false: there can never be such places, and the run has failed. */
+/* What a task with parts asks for. false: there can never be such places, and the run has failed.
+ */
 static __attribute__ ((noinline)) bool
-admit_parts (struct launch *launch, uint32_t number, struct parts *parts)
+admit_parts (struct launch *launch, uint32_t number, struct pto_wish *wish)
 {
   const struct pto_plan_task *task = &launch->graph->tasks[number];
-  const struct pto_plan_parts *planned = &launch->graph->parts[task->parts - 1];
+  const struct pto_plan_parts *parts = &launch->graph->parts[task->parts - 1];
 
   note_place (launch, number);
-  parts->n_blocks = planned->n_blocks;
-  parts->bytes = parts_bytes (launch->graph, task);
-  parts->wish = (struct pto_wish){ .together = planned->together,
-                                   .cohort = planned->cohort != PTO_COHORT_NONE
-                                                 ? launch->cohorts[planned->cohort]
-                                                 : PTO_COHORT_NONE,
-                                   .n_at_once = planned->n_at_once,
-                                   .n_members = planned->n_members,
-                                   .members = &launch->members[planned->first_member] };
-  return planned->n_members == 0
+  *wish = parts->wish;
+  wish->members = &launch->members[parts->first_member];
+  if (wish->cohort != PTO_COHORT_NONE)
+    wish->cohort = launch->cohorts[wish->cohort];
+  return wish->n_members == 0
          || pto_place_admit (launch->engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
-                             &parts->wish, parts->n_blocks);
-}
-
-static __attribute__ ((noinline)) void
-fill_parts (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *task,
-            const struct parts *parts)
-{
-  const struct pto_wish *wish = parts->wish.n_members > 0 ? &parts->wish : NULL;
-  void *at = (uint8_t *) pto_payload_extra (slot->payload) + parts_offset (task);
-
-  if (wish != NULL)
-    pto_party_init ((struct pto_party *) at, wish, parts->n_blocks);
-  else
-    pto_parts_init ((struct pto_parts *) at, parts->n_blocks, parts->n_blocks);
-  pto_engine_set_parts (launch->engine, slot, (struct pto_parts *) at, wish);
+                             wish, parts->n_blocks);
 }
 
 /* The slot of a task; where there is no room, those that are held go first. */
@@ -425,7 +382,7 @@ launch_task (struct launch *launch, uint32_t number)
   const struct pto_plan_task *task = &launch->graph->tasks[number];
   struct pto_needs needs
       = { .n_tensors = 0, .n_outputs = task->n_made, .ring = task->ring }; /* none for the map */
-  struct parts parts;
+  struct pto_wish wish;                                                    /* of one with parts */
   struct pto_ring *ring = &engine->rings[task->ring];
   struct pto_room room;
   struct pto_links links;
@@ -436,13 +393,13 @@ launch_task (struct launch *launch, uint32_t number)
   uint32_t queue;
   uint32_t done;
 
-  parts.bytes = 0;
+  wish.n_members = 0;
   if (PTO_UNLIKELY (pto_engine_has_failed (engine))
       || (launch->n_linked == 0 && !pto_engine_may_submit (engine))
       || (PTO_UNLIKELY (task->terms.priority != 0)
           && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
                                        task->terms.priority))
-      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, number, &parts)))
+      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, number, &wish)))
     return false;
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
@@ -470,15 +427,15 @@ launch_task (struct launch *launch, uint32_t number)
   needs.claims = pto_claims_size (task->n_tokens);
   needs.storage
       = pto_engine_storage_bytes (task->n_args, task->n_tensors, needs.n_guards, needs.n_fences,
-                                  parts_offset (task) + parts.bytes + (uint32_t) needs.claims);
-  slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
-                    &room);
+                                  extra_bytes (launch->graph, task) + (uint32_t) needs.claims);
+  slot = take_slot (launch, task, &needs, wish.n_members > 0, n_wait, &room);
   if (slot == NULL)
     return false;
   queue = slot->queue;
   fill (launch, slot, task, &needs, &room);
-  if (PTO_UNLIKELY (parts.bytes > 0))
-    fill_parts (launch, slot, task, &parts);
+  if (PTO_UNLIKELY (task->parts > 0))
+    pto_engine_add_parts (engine, slot, task->extra_bytes, wish.n_members > 0 ? &wish : NULL,
+                          launch->graph->parts[task->parts - 1].n_blocks);
   if (PTO_UNLIKELY (engine->observed))
     observe_args (launch, slot, task);
   if (launch->n_linked > 0)
@@ -523,9 +480,9 @@ get_demand (const struct pto_engine *engine, const struct pto_plan *graph, uint3
 
   goods[PTO_GOOD_TASKS] = 1;
   goods[PTO_GOOD_HEAP] = heap_bytes (engine, graph, task);
-  goods[PTO_GOOD_STORAGE]
-      = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
-                                  task->n_fenced, extra_bytes (graph, task));
+  goods[PTO_GOOD_STORAGE] = pto_engine_storage_bytes (
+      task->n_args, task->n_tensors, task->n_made + task->n_fenced, task->n_fenced,
+      extra_bytes (graph, task) + (uint32_t) pto_claims_size (task->n_tokens));
   goods[PTO_GOOD_EDGES] = task->n_deps;
   goods[PTO_GOOD_NODES] = 0;
 }

@@ -173,18 +173,14 @@ add_parts (struct pto_plan *graph, const struct pto_submit *submit, struct pto_p
   const struct pto_wish *wish = submit->wish;
   struct pto_plan_parts parts = { .n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1,
                                   .first_member = graph->n_members,
-                                  .cohort = PTO_COHORT_NONE };
+                                  .wish.cohort = PTO_COHORT_NONE };
 
   if (wish == NULL && parts.n_blocks == 1)
     return;
   if (wish != NULL)
-    {
-      parts.n_at_once = wish->n_at_once;
-      parts.n_members = wish->n_members;
-      parts.together = wish->together;
-      parts.cohort = wish->cohort;
-    }
-  for (uint32_t i = 0; i < parts.n_members; i++)
+    parts.wish = *wish;
+  parts.wish.members = NULL;
+  for (uint32_t i = 0; i < parts.wish.n_members; i++)
     {
       struct pto_need need = wish->members[i];
 

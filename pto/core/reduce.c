@@ -21,12 +21,6 @@
 #define SLOTS_PER_COPY 8u
 #define HEAP_PART 4u
 
-struct copy
-{
-  struct PTO2Buffer buffer;
-  struct copy *next; /* of those that are free */
-};
-
 struct set
 {
   PTOParam param; /* of the first that reduced: into what, with which kernel, from which value */
@@ -42,7 +36,7 @@ struct set
   uint32_t n_wanted;   /* copies, with any amount of memory: */
   uint32_t max_wanted;
   uint64_t serial; /* of the submit that joined last */
-  struct copy *copies[COPIES_MAX];
+  struct PTO2Buffer *copies[COPIES_MAX];
 };
 
 struct pto_sets
@@ -51,9 +45,11 @@ struct pto_sets
   uint32_t n;
   uint32_t n_opened;
   uint64_t serial;
-  /* Of the scopes that are open, by the time since which they are free. */
-  struct copy *first;
-  struct copy *last;
+  /* Copies of the scopes that are open, by the time since which they are free. */
+  struct PTO2Buffer **free;
+  uint32_t n_free;
+  uint32_t max_free; /* at least n_copies: */
+  uint32_t n_copies; /* of open sets, and those that are free */
   /* The last ones of those that have combined: who looks nothing up comes after them. */
   pto_task_id done[SETS_MAX];
   uint32_t n_done;
@@ -78,16 +74,16 @@ goes_on (const struct pto_engine *engine, pto_task_id id)
 /* --- copies --- */
 
 static Tensor
-handle_of (const struct set *set, struct copy *copy)
+handle_of (const struct set *set, struct PTO2Buffer *copy)
 {
   Tensor tensor = set->param.tensor;
 
   pto2_tensor_set_shape (&tensor, set->param.tensor.shapes, tensor.ndims, tensor.dtype);
   tensor.start_offset = 0;
-  tensor.buffer.addr = copy->buffer.addr;
-  tensor.buffer.size = copy->buffer.bytes;
-  tensor.storage = &copy->buffer;
-  tensor.generation = copy->buffer.generation;
+  tensor.buffer.addr = copy->addr;
+  tensor.buffer.size = copy->bytes;
+  tensor.storage = copy;
+  tensor.generation = copy->generation;
   return tensor;
 }
 
@@ -112,34 +108,19 @@ is_roomy (const struct pto_engine *engine, const struct set *set)
 }
 
 /* Of the set's scope and its size, the one that is free for longest; NULL: there is none. */
-static struct copy *
+static struct PTO2Buffer *
 take_free (struct pto_sets *sets, const struct set *set)
 {
-  struct copy *before = NULL;
+  for (uint32_t i = 0; i < sets->n_free; i++)
+    {
+      struct PTO2Buffer *copy = sets->free[i];
 
-  for (struct copy *copy = sets->first; copy != NULL; before = copy, copy = copy->next)
-    if (copy->buffer.depth == set->depth && copy->buffer.bytes == bytes_of (&set->param.tensor))
-      {
-        if (before != NULL)
-          before->next = copy->next;
-        else
-          sets->first = copy->next;
-        if (sets->last == copy)
-          sets->last = before;
-        return copy;
-      }
+      if (copy->depth != set->depth || copy->bytes != bytes_of (&set->param.tensor))
+        continue;
+      memmove (&sets->free[i], &sets->free[i + 1], (--sets->n_free - i) * sizeof copy);
+      return copy;
+    }
   return NULL;
-}
-
-static void
-give (struct pto_sets *sets, struct copy *copy)
-{
-  copy->next = NULL;
-  if (sets->last != NULL)
-    sets->last->next = copy;
-  else
-    sets->first = copy;
-  sets->last = copy;
 }
 
 /* One more copy for the set, filled. Its memory is of the set's scope, also where the submit is in
@@ -148,7 +129,7 @@ static bool
 add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
 {
   uint32_t depth = engine->depth;
-  struct copy *copy = is_roomy (engine, set) ? NULL : take_free (engine->sets, set);
+  struct PTO2Buffer *copy = is_roomy (engine, set) ? NULL : take_free (engine->sets, set);
   bool fresh = copy == NULL;
   PTOParam params[2];
   pto_task_id id;
@@ -157,13 +138,16 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
     {
       if (set->n_copies > 0 && !is_roomy (engine, set))
         return true;
-      copy = calloc (1, sizeof *copy);
+      copy = pto_array_has_room (engine->sets->free, engine->sets->n_copies, engine->sets->max_free)
+                 ? calloc (1, sizeof *copy)
+                 : NULL;
       if (copy == NULL)
         return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                                 _ ("no memory for a copy of what is reduced"));
-      copy->buffer.bytes = bytes_of (&set->param.tensor);
-      copy->buffer.depth = set->depth;
-      copy->buffer.space.creator = PTO_TASK_NONE;
+      engine->sets->n_copies++;
+      copy->bytes = bytes_of (&set->param.tensor);
+      copy->depth = set->depth;
+      copy->space.creator = PTO_TASK_NONE;
     }
   set->copies[set->n_copies++] = copy;
   params[0].type = PTO_PARAM_OUTPUT;
@@ -302,7 +286,7 @@ close_set (struct pto_engine *engine, uint32_t index)
       sets->done[sets->n_done++] = last;
     }
   for (uint32_t i = 0; i < set->n_copies; i++)
-    give (sets, set->copies[i]);
+    sets->free[sets->n_free++] = set->copies[i];
   free (set);
 }
 
@@ -553,28 +537,23 @@ static void
 end_scope (struct pto_engine *engine)
 {
   struct pto_sets *sets = engine->sets;
-  struct copy **at = &sets->first;
+  uint32_t n = 0;
 
   for (uint32_t s = 0; s < sets->n;)
     if (sets->open[s]->depth == engine->depth)
       close_set (engine, s);
     else
       s++;
-  sets->last = NULL;
-  while (*at != NULL)
-    {
-      struct copy *copy = *at;
-
-      if (copy->buffer.depth != engine->depth)
-        {
-          sets->last = copy;
-          at = &copy->next;
-          continue;
-        }
-      *at = copy->next;
-      pto_map_drop (engine->map, &copy->buffer.space);
-      free (copy);
-    }
+  for (uint32_t i = 0; i < sets->n_free; i++)
+    if (sets->free[i]->depth != engine->depth)
+      sets->free[n++] = sets->free[i];
+    else
+      {
+        pto_map_drop (engine->map, &sets->free[i]->space);
+        free (sets->free[i]);
+        sets->n_copies--;
+      }
+  sets->n_free = n;
 }
 
 static const struct pto_reducer reducer
@@ -590,6 +569,8 @@ pto_reduce_begin (struct pto_engine *engine)
 void
 pto_reduce_end (struct pto_engine *engine)
 {
+  if (engine->sets != NULL)
+    free (engine->sets->free);
   free (engine->sets);
   engine->sets = NULL;
 }

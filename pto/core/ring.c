@@ -96,50 +96,32 @@ pto_ring_reset (struct pto_ring *ring, uint32_t *tail)
 uint64_t
 pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact, uint64_t *taken)
 {
-  uint64_t offset;
+  bool turn;
 
   *taken = 0;
   if (bytes == 0)
     return circle->head;
   if (circle->used == 0)
     circle->head = circle->tail = circle->skipped = 0;
-  if (circle->head >= circle->tail)
-    {
-      bool turn = circle->size - circle->head < bytes;
-
-      if (compact && !turn && circle->head >= circle->compact_from
-          && circle->head / PTO_CIRCLE_COMPACT > circle->peak + bytes)
-        turn = circle->tail > bytes;
-      if (!turn)
-        {
-          offset = circle->head;
-          circle->head += bytes;
-          *taken = bytes;
-        }
-      else if (circle->tail > bytes)
-        {
-          offset = 0;
-          *taken = circle->size - circle->head + bytes;
-          circle->turn = circle->head;
-          circle->skipped = circle->size - circle->head;
-          circle->turned = bytes;
-          circle->head = bytes;
-        }
-      else
-        return PTO_CIRCLE_FULL;
-    }
-  else if (circle->tail - circle->head > bytes)
-    {
-      offset = circle->head;
-      circle->head += bytes;
-      *taken = bytes;
-    }
-  else
+  turn = circle->head >= circle->tail
+         && (circle->size - circle->head < bytes
+             || (compact && circle->head >= circle->compact_from
+                 && circle->head / PTO_CIRCLE_COMPACT > circle->peak + bytes
+                 && circle->tail > bytes));
+  if (turn ? circle->tail <= bytes
+           : circle->head < circle->tail && circle->tail - circle->head <= bytes)
     return PTO_CIRCLE_FULL;
-  circle->used += *taken;
-  if (circle->used - circle->skipped > circle->peak)
-    circle->peak = circle->used - circle->skipped;
-  return offset;
+  *taken = bytes;
+  if (turn)
+    {
+      circle->turn = circle->head;
+      circle->skipped = circle->size - circle->head;
+      circle->used += circle->skipped;
+      circle->turned = bytes;
+      circle->head = 0;
+      *taken += circle->skipped;
+    }
+  return pto_circle_take (circle, bytes);
 }
 
 void

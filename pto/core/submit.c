@@ -38,8 +38,9 @@ _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
 static inline uint64_t
 storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
-  return pto_engine_storage_bytes (submit->n_params, needs->n_tensors, needs->n_guards,
-                                   needs->n_fences, (uint32_t) needs->claims + submit->extra_bytes);
+  return pto_engine_storage_bytes (
+      submit->n_params, needs->n_tensors, needs->n_guards, needs->n_fences,
+      (uint32_t) needs->claims + submit->extra_bytes + submit->parts_bytes);
 }
 
 /* --- what the task is and depends on --- */
@@ -737,7 +738,7 @@ expect_submits (const struct pto_ring *ring, uint64_t storage)
 
 /* --- tasks with parts --- */
 
-/* Room for that much that goes with a task, kept until the next. */
+/* Room for that much that goes with a task which nobody gets, kept until the next. */
 static uint8_t *
 get_scratch (struct pto_engine *engine, uint64_t bytes)
 {
@@ -766,59 +767,45 @@ is_plain (const struct pto_wish *wish)
              && wish->members[0].sub == 0 && wish->cohort == PTO_COHORT_NONE);
 }
 
-/* The same submit with what its parts need behind what the endpoint gets besides, which is where
- * set_parts() finds it. One that is like any other task becomes one. */
+/* The same submit with room for its parts. One that is like any other task becomes one. */
 static __attribute__ ((noinline)) pto_task_id
 submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
 {
   const struct pto_wish *wish = submit->wish;
-  uint32_t n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
   struct pto_submit full = *submit;
-  uint64_t at = align_up (submit->extra_bytes, alignof (struct pto_party));
-  uint8_t *scratch;
 
+  full.n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
   if (submit->kernel != PTO_KERNEL_NONE && wish != NULL)
     {
       full.kernel = wish->n_members > 0 ? wish->members[0].kernel : submit->kernel;
-      if (!pto_place_admit (engine, full.kernel, wish, n_blocks))
+      if (!pto_place_admit (engine, full.kernel, wish, full.n_blocks))
         return PTO_TASK_NONE;
       full.queue = wish->members[0].queue;
     }
   if (submit->kernel == PTO_KERNEL_NONE || is_plain (wish))
     full.wish = NULL;
-  if (submit->kernel == PTO_KERNEL_NONE || (full.wish == NULL && n_blocks == 1))
-    {
-      full.n_blocks = 0;
-      return pto_engine_submit (engine, &full);
-    }
-  full.parts_bytes
-      = (uint32_t) (full.wish != NULL ? pto_party_size (wish) : sizeof (struct pto_parts));
-  /* What is written down has its parts laid out when it is launched. */
-  if (engine->capture != NULL)
-    return pto_engine_submit (engine, &full);
-  full.extra_bytes = (uint32_t) at + full.parts_bytes;
-  scratch = get_scratch (engine, full.extra_bytes);
-  if (scratch == NULL)
-    return PTO_TASK_NONE;
-  full.extra = scratch;
-  if (submit->extra_bytes > 0)
-    memcpy (scratch, submit->extra, submit->extra_bytes);
-  if (full.wish != NULL)
-    {
-      pto_party_init ((struct pto_party *) (scratch + at), wish, n_blocks);
-      full.queue = PTO_QUEUE_LINE;
-    }
+  if (submit->kernel == PTO_KERNEL_NONE || (full.wish == NULL && full.n_blocks == 1))
+    full.n_blocks = 0;
   else
-    pto_parts_init ((struct pto_parts *) (scratch + at), n_blocks, n_blocks);
+    full.parts_bytes
+        = pto_parts_bytes (full.extra_bytes, full.wish != NULL ? full.wish->n_members : 0);
+  /* What is written down has its parts laid out when it is launched. */
+  if (full.wish != NULL && engine->capture == NULL)
+    full.queue = PTO_QUEUE_LINE;
   return pto_engine_submit (engine, &full);
 }
 
 void
-pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot, struct pto_parts *parts,
-                      const struct pto_wish *wish)
+pto_engine_add_parts (struct pto_engine *engine, struct pto_slot *slot, uint32_t extra_bytes,
+                      const struct pto_wish *wish, uint32_t n_blocks)
 {
   slot->kernel |= PTO_KERNEL_PARTS;
-  slot->parts = parts;
+  slot->parts = (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
+                                      + align_up (extra_bytes, alignof (struct pto_party)));
+  if (wish != NULL)
+    pto_party_init (slot->party, wish, n_blocks);
+  else
+    pto_parts_init (slot->parts, n_blocks, n_blocks);
   /* Relaxed: the count goes down behind the slot's being ready. */
   if (wish != NULL && wish->together && wish->cohort != PTO_COHORT_NONE)
     pto_fetch_add_relaxed (&engine->line.cohorts[wish->cohort].open, 1);
@@ -883,7 +870,7 @@ fill_nowhere (struct pto_engine *engine, const struct pto_submit *submit, struct
   struct pto_submit bare = *submit;
   uint8_t *storage;
 
-  bare.extra_bytes = 0;
+  bare.extra_bytes = bare.parts_bytes = 0;
   needs->n_fences = 0;
   storage = get_scratch (engine, storage_bytes (&bare, needs));
   if (storage != NULL)
@@ -1246,10 +1233,7 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
-    pto_engine_set_parts (engine, slot,
-                          (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
-                                                + submit->extra_bytes - submit->parts_bytes),
-                          submit->wish);
+    pto_engine_add_parts (engine, slot, submit->extra_bytes, submit->wish, submit->n_blocks);
   if (!plain && PTO_UNLIKELY (engine->observed))
     observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
