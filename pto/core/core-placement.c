@@ -217,8 +217,7 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
         uint32_t n = n_fitting (line->cohorts[c].n_of, wanted);
 
         fitting += n;
-        if (n > most)
-          most = n;
+        most = max_of (most, n);
       }
   if (fitting >= n_at_once)
     return true;
@@ -248,8 +247,7 @@ n_cohorts_for (const struct pto_line *line, const uint32_t *wanted)
       uint32_t most = 0;
 
       for (uint32_t c = 0; c < line->n_cohorts; c++)
-        if (line->cohorts[c].n_of[queue] > most)
-          most = line->cohorts[c].n_of[queue];
+        most = max_of (most, line->cohorts[c].n_of[queue]);
       if (wanted[queue] > 0 && most == 0)
         return UINT64_MAX;
       if (wanted[queue] > 0 && (wanted[queue] - 1) / most + UINT64_C (1) > n)

@@ -14,8 +14,7 @@ pto_engine_note_peaks (struct pto_engine *engine)
       struct pto_demand *demand = &engine->demand[r];
 
       for (uint32_t i = 0; i < PTO_N_GOODS; i++)
-        if (demand->now[i] + demand->late[i] > demand->peak[i])
-          demand->peak[i] = demand->now[i] + demand->late[i];
+        demand->peak[i] = max_of (demand->peak[i], demand->now[i] + demand->late[i]);
     }
 }
 

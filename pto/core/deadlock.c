@@ -318,8 +318,7 @@ window_needed (const struct pto_demand *demand)
       uint64_t storage = demand[r].peak[PTO_GOOD_STORAGE] + demand[r].largest[PTO_GOOD_STORAGE];
       uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
 
-      if (demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1) > slots)
-        slots = demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1);
+      slots = max_of (slots, demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1));
       if (storage > PTO_STORAGE_MIN && for_storage > slots)
         slots = for_storage;
     }
@@ -341,10 +340,8 @@ heap_needed (const struct pto_engine *engine)
       uint64_t peak = demand[r].peak[PTO_GOOD_HEAP];
       uint64_t one = peak > demand[r].largest[PTO_GOOD_HEAP] ? demand[r].largest[PTO_GOOD_HEAP] : 0;
 
-      if (peak + one > bytes)
-        bytes = peak + one;
-      if (peak > most)
-        most = peak;
+      bytes = max_of (bytes, peak + one);
+      most = max_of (most, peak);
     }
   /* Outputs get new memory up to half of what there is, however much that is. */
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
@@ -366,11 +363,9 @@ edges_needed (const struct pto_engine *engine)
   uint64_t pool = engine->rings[deadlock->ring].edge_pool;
   uint64_t edges = is_counted_in_part (engine) ? 2 * pool : pool + 1;
 
-  if (deadlock->oversized > edges)
-    edges = deadlock->oversized;
+  edges = max_of (edges, deadlock->oversized);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    if (engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2) > edges)
-      edges = engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2);
+    edges = max_of (edges, engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2));
   if ((deadlock->incomplete || !deadlock->exact) && deadlock->tasks > 0)
     {
       /* A task that was only counted did not find the tasks that have retired. It may depend on as
@@ -381,8 +376,7 @@ edges_needed (const struct pto_engine *engine)
                          ? 4 * (so_far * (n_tasks + 1) / deadlock->tasks + 1)
                          : 2 * (so_far * n_tasks / (deadlock->tasks + UINT64_C (1)) + 1);
 
-      if (all > edges)
-        edges = all;
+      edges = max_of (edges, all);
     }
   return settle (PTO_PARAMETER_DEP_POOL, pool,
                  deadlock->oversized > pool ? deadlock->oversized : pool + 1,

@@ -511,8 +511,7 @@ count_demand (struct pto_engine *engine, const struct pto_plan *graph)
       for (uint32_t i = 0; i < PTO_N_GOODS; i++)
         {
           demand->now[i] += goods[i];
-          if (goods[i] > demand->largest[i])
-            demand->largest[i] = goods[i];
+          demand->largest[i] = max_of (demand->largest[i], goods[i]);
         }
       pto_engine_note_peaks (engine);
     }

@@ -436,8 +436,7 @@ join (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index
   if (set == NULL)
     return false;
   set->serial = sets->serial;
-  if (submit->terms.priority > set->priority)
-    set->priority = submit->terms.priority;
+  set->priority = max_of (set->priority, submit->terms.priority);
   if (set->n_wanted < set->max_wanted)
     {
       set->n_wanted++;

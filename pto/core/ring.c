@@ -38,8 +38,7 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   ring->heap.size = config->heap;
   ring->heap.compact_from = ring->storage.compact_from = COMPACT_MIN;
   ring->storage.size = (uint64_t) config->window * PTO_STORAGE_PER_SLOT;
-  if (ring->storage.size < PTO_STORAGE_MIN)
-    ring->storage.size = PTO_STORAGE_MIN;
+  ring->storage.size = max_of (ring->storage.size, PTO_STORAGE_MIN);
   ring->shared_size = shared_size (config);
   ring->shared = pto_pages_new (ring->shared_size, MAP_PRIVATE);
   ring->storage.base = pto_pages_new (ring->storage.size, MAP_PRIVATE);

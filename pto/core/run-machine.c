@@ -363,11 +363,9 @@ shut_door (struct pto_machine *machine, enum pto_status status, const struct pto
   totals->edges += stats->edges;
   totals->stalls += stats->stalls;
   totals->run_ns += stats->run_ns;
-  if (stats->peak_live_tasks > totals->peak_live)
-    totals->peak_live = stats->peak_live_tasks;
+  totals->peak_live = max_of (totals->peak_live, stats->peak_live_tasks);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    if (stats->heap_peak[r] > totals->heap_peak[r])
-      totals->heap_peak[r] = stats->heap_peak[r];
+    totals->heap_peak[r] = max_of (totals->heap_peak[r], stats->heap_peak[r]);
   pthread_mutex_unlock (&door->lock);
 }
 

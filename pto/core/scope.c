@@ -173,8 +173,7 @@ pto_engine_refuse_open (struct pto_engine *engine)
 void
 pto_engine_close_scopes (struct pto_engine *engine)
 {
-  if (engine->depth > PTO_SCOPE_MAX)
-    engine->depth = PTO_SCOPE_MAX;
+  engine->depth = min_of (engine->depth, PTO_SCOPE_MAX);
   while (engine->depth > 0)
     close_scope (engine);
 }

@@ -824,10 +824,8 @@ count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t
   demand->now[PTO_GOOD_STORAGE] += needs->storage;
   demand->now[PTO_GOOD_EDGES] += n_edges;
   demand->now[PTO_GOOD_NODES] += pto_needs_nodes (needs);
-  if (needs->heap > demand->largest[PTO_GOOD_HEAP])
-    demand->largest[PTO_GOOD_HEAP] = needs->heap;
-  if (needs->storage > demand->largest[PTO_GOOD_STORAGE])
-    demand->largest[PTO_GOOD_STORAGE] = needs->storage;
+  demand->largest[PTO_GOOD_HEAP] = max_of (demand->largest[PTO_GOOD_HEAP], needs->heap);
+  demand->largest[PTO_GOOD_STORAGE] = max_of (demand->largest[PTO_GOOD_STORAGE], needs->storage);
 }
 
 static __attribute__ ((noinline, cold)) pto_task_id
