@@ -2,14 +2,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "manual-tasks.h"
 #include "run-inline.h"
 #include "submit.h"
-
-#include <inttypes.h>
 
 bool
 pto_engine_await (struct pto_engine *engine, pto_task_id id)

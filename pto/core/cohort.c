@@ -4,7 +4,6 @@
  */
 #include "cohort.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "early-release.h"
@@ -12,10 +11,6 @@
 #include "manual-tasks.h"
 #include "record-submit.h"
 #include "run-inline.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 void
 pto_cohort_reset (struct pto_engine *engine)

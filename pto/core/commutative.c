@@ -4,8 +4,6 @@
  */
 #include "commutative.h"
 
-#include "exec/pto-atomic.h"
-
 void
 pto_turn_claim (struct pto_slot *slot, const uint32_t tokens[], uint32_t n)
 {

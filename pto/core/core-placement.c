@@ -4,14 +4,9 @@
  */
 #include "core-placement.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 
-#include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Of a turn: above them is how far its priority is below the highest. */
 #define TURN_BITS 56

@@ -24,7 +24,6 @@
 #pragma once
 
 #include "engine.h"
-#include "bits.h"
 #include "placement-request.h"
 
 /* Beside the kinds of places: what a slot with a party has instead of a ready queue. */

@@ -4,8 +4,6 @@
  */
 #include "deadlock-demand.h"
 
-#include <string.h>
-
 void
 pto_engine_note_peaks (struct pto_engine *engine)
 {

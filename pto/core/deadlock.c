@@ -8,16 +8,10 @@
  */
 #include "deadlock.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "deadlock-demand.h"
 #include "manual-tasks.h"
 #include "parameters.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 /* As programs read it; a message translates it. */
 const char *

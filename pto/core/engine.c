@@ -4,16 +4,9 @@
  */
 #include "engine.h"
 
-#include "bits.h"
-
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 
-#include <inttypes.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* About what one node takes of address space, with what the map knows of the caller's memory. */
 #define MAP_NODE_BYTES 512u

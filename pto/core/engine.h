@@ -16,13 +16,21 @@
  */
 #pragma once
 
+#include "exec/pto-atomic.h"
 #include "exec/pto-exec.h"
+#include "bits.h"
 #include "dependency-observer.h"
 #include "ready-queue.h"
 #include "ring.h"
 #include "status.h"
 #include "task-parts.h"
 #include "trace.h"
+
+/* All that the engine is made of uses these. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
 /* Workers of every level there is, SUB workers, and what needs nobody. */

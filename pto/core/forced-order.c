@@ -5,7 +5,6 @@
 #include "forced-order.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 
 /* Half of the seeds let the submitter go ahead as far as it can, the others by so many tasks. */
 #define LEAD_SHIFT_MAX 6u

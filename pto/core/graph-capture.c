@@ -9,10 +9,6 @@
 #include "core-placement.h"
 #include "submission.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Where it is full, addresses come again: nothing is told apart by them. */

@@ -7,9 +7,7 @@
  */
 #include "graph-launch.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "cohort.h"
 #include "commutative.h"
 #include "completion.h"
@@ -21,11 +19,6 @@
 #include "run-inline.h"
 #include "submit.h"
 #include "unwritten-memory.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Tasks that are let go together: nobody knows them before, so that they are linked to each other
  * without atomic operations. */

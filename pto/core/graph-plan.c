@@ -6,13 +6,7 @@
 #include "graph-plan.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "core-placement.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NOBODY UINT32_MAX
 

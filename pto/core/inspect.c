@@ -12,8 +12,6 @@
 #include "ready-queue.h"
 #include "run-machine.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 /* For 100 ms, about. */

@@ -4,18 +4,12 @@
  */
 #include "manual-build.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "backpressure.h"
 #include "deadlock-demand.h"
 #include "graph-capture.h"
 #include "manual-tasks.h"
 #include "submit.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* It was let go since there was no room, and may have run: what it comes after must be known. */
 static __attribute__ ((cold)) void

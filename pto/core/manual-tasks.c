@@ -4,15 +4,8 @@
  */
 #include "manual-tasks.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "deadlock-demand.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* "task 3 (add), added at x.c:12" */
 void

@@ -4,15 +4,12 @@
  */
 #include "ready.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "commutative.h"
 #include "condition.h"
 #include "core-placement.h"
 #include "forced-order.h"
 #include "record-submit.h"
-
-#include <inttypes.h>
 
 void
 pto_engine_restart_ready (struct pto_engine *engine)

@@ -10,9 +10,6 @@
 #include "record-submit.h"
 #include "submit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Open at one time: each submit looks at all of them. One more closes the oldest. */
 #define SETS_MAX 64u
 #define COPIES_MAX 64u

@@ -4,7 +4,6 @@
  */
 #include "retire.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "record-submit.h"

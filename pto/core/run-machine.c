@@ -7,13 +7,10 @@
 #include "run-machine.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "completion.h"
 #include "scheduler.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MS UINT64_C (1000000)
 

@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "exec/pto-atomic.h"
 #include "parameters.h"
 #include "record-run.h"
 #include "run.h"

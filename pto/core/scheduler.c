@@ -4,16 +4,11 @@
  */
 #include "scheduler.h"
 
-#include "exec/pto-atomic.h"
-#include "bits.h"
 #include "commutative.h"
 #include "completion.h"
 #include "condition.h"
 #include "ready.h"
 #include "record-submit.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 /* Successors that one endpoint may take over directly before the queue is looked at again, so that
  * nobody starves. */

@@ -5,16 +5,11 @@
 #include "scope.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "cohort.h"
 #include "deadlock-demand.h"
 #include "manual-build.h"
 #include "outer-scope.h"
 #include "record-submit.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 static __attribute__ ((cold)) void
 refuse_inside (struct pto_engine *engine, const char *file, int32_t line)

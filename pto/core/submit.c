@@ -8,10 +8,8 @@
  */
 #include "submit.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "backpressure.h"
-#include "bits.h"
 #include "commutative.h"
 #include "completion.h"
 #include "forced-order.h"
@@ -24,10 +22,6 @@
 #include "retire.h"
 #include "run-inline.h"
 #include "unwritten-memory.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
 
