@@ -53,9 +53,9 @@ pto_cohort_let_go_of_scope (struct pto_engine *engine, uint32_t depth)
 
 /* In turn, so that work goes round. */
 static uint32_t
-find_free (struct pto_engine *engine)
+find_free (const struct pto_engine *engine)
 {
-  struct pto_line *line = &engine->line;
+  const struct pto_line *line = &engine->line;
 
   for (uint32_t i = 0; i < line->n_cohorts; i++)
     {
@@ -63,10 +63,7 @@ find_free (struct pto_engine *engine)
 
       /* Acquire: pairs with the release of who ended its last task. */
       if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
-        {
-          line->next_cohort = c + 1;
-          return c;
-        }
+        return c;
     }
   return PTO_COHORT_NONE;
 }
@@ -103,18 +100,6 @@ refuse_unpublished (struct pto_engine *engine)
       _ (pto_engine_cohort_name (engine)), engine->build.n_blocked, held_up);
 }
 
-static bool
-is_any_free (const struct pto_engine *engine)
-{
-  const struct pto_line *line = &engine->line;
-
-  for (uint32_t c = 0; c < line->n_cohorts; c++)
-    /* Acquire: as in find_free(). */
-    if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
-      return true;
-  return false;
-}
-
 static void
 wait_for_one (struct pto_engine *engine)
 {
@@ -144,7 +129,8 @@ wait_for_one (struct pto_engine *engine)
   /* Who has ended the last task of a cohort has let go of that before. */
   else if (engine->build.n_blocked > 0 && !pto_engine_has_failed (engine)
            && pto_engine_completed (engine) + engine->build.n_blocked == engine->submitted
-           && !is_any_free (engine) && !pto_early_let_one_go (engine, PTO_STATUS_SYNC_START))
+           && find_free (engine) == PTO_COHORT_NONE
+           && !pto_early_let_one_go (engine, PTO_STATUS_SYNC_START))
     refuse_unpublished (engine);
   engine->build.n_blocked = 0;
   pto_store_relaxed (&engine->wait_cohort, 0);
@@ -179,6 +165,7 @@ pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
       if (pto_engine_has_failed (engine))
         return PTO_COHORT_NONE;
     }
+  engine->line.next_cohort = c + 1;
   cohort = &engine->line.cohorts[c];
   pto_store_relaxed (&cohort->open, 1);
   cohort->depth = engine->depth;

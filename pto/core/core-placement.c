@@ -324,20 +324,6 @@ pto_party_init (struct pto_party *party, const struct pto_wish *wish, uint32_t n
 
 /* --- the line --- */
 
-static void
-lock (struct pto_engine *engine)
-{
-  /* Acquire: pairs with the release in unlock(). Nobody waits for anything while he has it. */
-  while (pto_exchange_acquire (&engine->line.lock, 1) != 0)
-    pto_yield (engine->exec);
-}
-
-static void
-unlock (struct pto_engine *engine)
-{
-  pto_store_release (&engine->line.lock, 0);
-}
-
 /* Under the lock: that scheduler is to look. The bell that is rung behind it brings the word:
  * pto_engine_wake() adds to it (release), and its scheduler has read it (acquire) before it looks.
  */
@@ -578,7 +564,7 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   struct pto_party *party = slot->party;
   uint64_t rung = 0;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   party->slot = slot;
   party->turn = line->turn++ | (uint64_t) (PTO_MAX_PRIORITY - slot->priority) << TURN_BITS;
   if (slot->priority > 0)
@@ -600,7 +586,7 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
         wait_at (line, berth, &party->members[m]);
         call (engine, berth->of->index, &rung);
       }
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung);
 }
 
@@ -1067,7 +1053,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   uint64_t rung = 0;
 
   *calling = (struct pto_calling){ .over = NULL };
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   if (serve_lanes (engine, places, patient, calling, &rung))
     serve_bound (engine, places, patient, UINT64_MAX, calling, &rung);
   if (!patient)
@@ -1076,7 +1062,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
                      engine->line.lanes.waiting != 0 || places->n_named > 0 || places->n_bound > 0);
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung & ~(UINT64_C (1) << places->index));
 }
 
@@ -1113,7 +1099,7 @@ pto_place_take_named (struct pto_engine *engine, struct pto_berth *berth,
           leave_line (engine, party, &rung);
         }
     }
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung & ~(UINT64_C (1) << berth->of->index));
   return slot;
 }
@@ -1135,7 +1121,7 @@ pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth)
     }
   else if (!berth->kept)
     take (berth);
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
 }
 
 bool
@@ -1144,11 +1130,11 @@ pto_place_forget (struct pto_engine *engine, struct pto_berth *berth)
   struct pto_line *line = &engine->line;
   bool last;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   berth->gone = true;
   line->n_gone++;
   last = --line->n_left[berth->endpoint->queue] == 0;
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   return last;
 }
 

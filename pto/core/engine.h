@@ -540,6 +540,15 @@ pto_engine_stamp_own (const struct pto_engine *engine)
                               : pto_now (engine->exec) - engine->time_base;
 }
 
+/* A lock that nobody keeps while he waits for anything: 1 while somebody has it. Acquire and
+ * release pair with each other. */
+static inline void
+pto_engine_lock (struct pto_engine *engine, _Atomic uint32_t *lock)
+{
+  while (pto_exchange_acquire (lock, 1) != 0)
+    pto_yield (engine->exec);
+}
+
 /* Latches the first fatal error. Returns false. */
 bool pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));

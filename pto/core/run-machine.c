@@ -97,15 +97,9 @@ tell (struct pto_machine *machine, int32_t severity, const char *message)
 }
 
 void
-pto_machine_warn (struct pto_machine *machine, const char *message)
+pto_machine_warn (void *machine, const char *message)
 {
   tell (machine, PTO2_LOG_WARN, message);
-}
-
-static void
-warn (void *data, const char *line)
-{
-  tell (data, PTO2_LOG_WARN, line);
 }
 
 static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
@@ -233,7 +227,7 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
     machine->engine.runtime = &machine->runtime;
   if (status == PTO_OK && config->notice_ns > 0)
     {
-      machine->engine.config.notice = warn;
+      machine->engine.config.notice = pto_machine_warn;
       machine->engine.config.notice_data = machine;
     }
   return status;
