@@ -2,14 +2,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "manual-tasks.h"
 #include "run-inline.h"
 #include "submit.h"
-
-#include <inttypes.h>
 
 bool
 pto_engine_await (struct pto_engine *engine, pto_task_id id)
@@ -42,15 +39,12 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
         pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_ELEMENT << 8,
                        pto_engine_stamp (engine));
       if (!is_done)
-        {
-          pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                           _ ("task %u of ring %u (%s) is waited for, and no task has finished for "
-                              "%" PRIu64 " ms (timeout %" PRIu64 " ms)"),
-                           PTO_TASK_LOCAL (id), PTO_TASK_RING (id),
-                           pto_engine_kernel_name (engine, slot->kernel), patience / 1000000,
-                           engine->config.timeout_ns / 1000000);
-          return false;
-        }
+        return pto_engine_fail (
+            engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+            _ ("task %u of ring %u (%s) is waited for, and no task has finished for "
+               "%" PRIu64 " ms (timeout %" PRIu64 " ms)"),
+            PTO_TASK_LOCAL (id), PTO_TASK_RING (id), pto_engine_kernel_name (engine, slot->kernel),
+            patience / 1000000, engine->config.timeout_ns / 1000000);
     }
   /* Acquire: what it and those before it have written is the caller's to read; all of them:
    * pto_engine_completed(). */

@@ -8,8 +8,6 @@
  */
 #include "backpressure.h"
 
-#include "exec/pto-atomic.h"
-#include "bits.h"
 #include "completion.h"
 #include "deadlock.h"
 #include "early-release.h"

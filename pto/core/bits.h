@@ -9,6 +9,10 @@
 #define PTO_LIKELY(x) __builtin_expect (!!(x), 1)
 #define PTO_UNLIKELY(x) __builtin_expect (!!(x), 0)
 
+/* Each is looked at twice. */
+#define max_of(a, b) ((a) > (b) ? (a) : (b))
+#define min_of(a, b) ((a) < (b) ? (a) : (b))
+
 /* How many of the numbers i below n come before a place, all of which are the first ones:
  * comes_before names i. */
 #define pto_bisect(i, n, comes_before)          \

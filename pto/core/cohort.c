@@ -4,7 +4,6 @@
  */
 #include "cohort.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "early-release.h"
@@ -12,10 +11,6 @@
 #include "manual-tasks.h"
 #include "record-submit.h"
 #include "run-inline.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 void
 pto_cohort_reset (struct pto_engine *engine)
@@ -58,9 +53,9 @@ pto_cohort_let_go_of_scope (struct pto_engine *engine, uint32_t depth)
 
 /* In turn, so that work goes round. */
 static uint32_t
-find_free (struct pto_engine *engine)
+find_free (const struct pto_engine *engine)
 {
-  struct pto_line *line = &engine->line;
+  const struct pto_line *line = &engine->line;
 
   for (uint32_t i = 0; i < line->n_cohorts; i++)
     {
@@ -68,10 +63,7 @@ find_free (struct pto_engine *engine)
 
       /* Acquire: pairs with the release of who ended its last task. */
       if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
-        {
-          line->next_cohort = c + 1;
-          return c;
-        }
+        return c;
     }
   return PTO_COHORT_NONE;
 }
@@ -85,18 +77,13 @@ refuse (struct pto_engine *engine)
 
   for (uint32_t c = 0; c < line->n_cohorts && where[0] == '\0'; c++)
     if (line->cohorts[c].file != NULL)
-      {
-        const char *slash = strrchr (line->cohorts[c].file, '/');
-
-        snprintf (where, sizeof where, _ (" (the first at %s:%d)"),
-                  slash != NULL ? slash + 1 : line->cohorts[c].file, line->cohorts[c].line);
-      }
+      snprintf (where, sizeof where, _ (" (the first at %s:%d)"),
+                pto_base_name (line->cohorts[c].file), line->cohorts[c].line);
   pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
                    _ ("no %s is free, and none will be: all %u are held by open scopes%s; free one "
                       "before another is allocated, or %s"),
                    _ (pto_engine_cohort_name (engine)), line->n_held, where,
-                   engine->config.more_places != NULL ? _ (engine->config.more_places)
-                                                      : _ ("ask for less"));
+                   pto_engine_more_places (engine));
 }
 
 /* All that can run is done, and what is left for the taken ones waits for the orchestration. */
@@ -111,18 +98,6 @@ refuse_unpublished (struct pto_engine *engine)
       _ ("no %s is free, and none will be: %" PRIu64 " tasks are left, and none of them "
          "can run, for %s; publish what uses the others before another one is allocated"),
       _ (pto_engine_cohort_name (engine)), engine->build.n_blocked, held_up);
-}
-
-static bool
-is_any_free (const struct pto_engine *engine)
-{
-  const struct pto_line *line = &engine->line;
-
-  for (uint32_t c = 0; c < line->n_cohorts; c++)
-    /* Acquire: as in find_free(). */
-    if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
-      return true;
-  return false;
 }
 
 static void
@@ -154,7 +129,8 @@ wait_for_one (struct pto_engine *engine)
   /* Who has ended the last task of a cohort has let go of that before. */
   else if (engine->build.n_blocked > 0 && !pto_engine_has_failed (engine)
            && pto_engine_completed (engine) + engine->build.n_blocked == engine->submitted
-           && !is_any_free (engine) && !pto_early_let_one_go (engine, PTO_STATUS_SYNC_START))
+           && find_free (engine) == PTO_COHORT_NONE
+           && !pto_early_let_one_go (engine, PTO_STATUS_SYNC_START))
     refuse_unpublished (engine);
   engine->build.n_blocked = 0;
   pto_store_relaxed (&engine->wait_cohort, 0);
@@ -189,6 +165,7 @@ pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
       if (pto_engine_has_failed (engine))
         return PTO_COHORT_NONE;
     }
+  engine->line.next_cohort = c + 1;
   cohort = &engine->line.cohorts[c];
   pto_store_relaxed (&cohort->open, 1);
   cohort->depth = engine->depth;

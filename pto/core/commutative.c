@@ -4,8 +4,6 @@
  */
 #include "commutative.h"
 
-#include "exec/pto-atomic.h"
-
 void
 pto_turn_claim (struct pto_slot *slot, const uint32_t tokens[], uint32_t n)
 {
@@ -27,34 +25,21 @@ pto_turn_claim (struct pto_slot *slot, const uint32_t tokens[], uint32_t n)
 }
 
 static void
-lock (struct pto_engine *engine)
-{
-  /* Acquire: pairs with the release in unlock(). So who has his turn sees what those before him at
-   * a token did, whose schedulers have left since. */
-  while (pto_exchange_acquire (&engine->turns.lock, 1) != 0)
-    pto_yield (engine->exec);
-}
-
-static void
-unlock (struct pto_engine *engine)
-{
-  pto_store_release (&engine->turns.lock, 0);
-}
-
-static void
 begin_turn (struct pto_slot *slot, const struct pto_claims *claims)
 {
   slot->queue = (uint16_t) claims->queue;
   slot->has_turn = true;
 }
 
+/* Under the lock, which brings to who has his turn what those before him at a token did, whose
+ * schedulers have left since. */
 bool
 pto_turn_enter (struct pto_engine *engine, struct pto_slot *slot)
 {
   struct pto_claims *claims = pto_slot_claims (slot);
   bool first;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->turns.lock);
   claims->missing = 0;
   for (uint32_t i = 0; i < claims->n; i++)
     {
@@ -72,7 +57,7 @@ pto_turn_enter (struct pto_engine *engine, struct pto_slot *slot)
   first = claims->missing == 0;
   if (first)
     begin_turn (slot, claims);
-  unlock (engine);
+  pto_store_release (&engine->turns.lock, 0);
   return first;
 }
 
@@ -82,7 +67,7 @@ pto_turn_leave (struct pto_engine *engine, struct pto_slot *slot)
   struct pto_claims *claims = pto_slot_claims (slot);
   struct pto_slot *followers = NULL;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->turns.lock);
   slot->has_turn = false;
   for (uint32_t i = claims->n; i-- > 0;)
     {
@@ -100,6 +85,6 @@ pto_turn_leave (struct pto_engine *engine, struct pto_slot *slot)
           followers = behind->slot;
         }
     }
-  unlock (engine);
+  pto_store_release (&engine->turns.lock, 0);
   return followers;
 }

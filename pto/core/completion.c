@@ -4,13 +4,10 @@
  */
 #include "completion.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "deadlock.h"
 #include "manual-tasks.h"
 #include "ready.h"
-
-#include <inttypes.h>
 
 #define CANCEL_POLL_NS 10000000u
 

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "exec/pto-atomic.h"
 #include "engine.h"
 
 /* Tasks completed so far in this run, by all schedulers; a progress mark. */

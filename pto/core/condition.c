@@ -7,8 +7,6 @@
 #include "exec/translate.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

@@ -4,14 +4,9 @@
  */
 #include "core-placement.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 
-#include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Of a turn: above them is how far its priority is below the highest. */
 #define TURN_BITS 56
@@ -114,19 +109,6 @@ pto_places_destroy (struct pto_places *places, struct pto_engine *engine)
 
 /* --- can there be such places? --- */
 
-static __attribute__ ((cold, format (printf, 4, 5))) bool
-refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, const char *format, ...)
-{
-  char why[256];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (why, sizeof why, format, args);
-  va_end (args);
-  pto_engine_refuse (engine, kernel, status, "%s", why);
-  return false;
-}
-
 /* Says what makes a block fit. */
 static const char *
 advise_larger (const struct pto_engine *engine)
@@ -159,21 +141,23 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
         continue;
       if (need->place >= line->n_places || line->places[need->place] == NULL
           || line->places[need->place]->endpoint->queue != need->queue)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u is for place %u, which is no %s of this machine"), m,
-                       need->place, engine->config.queue_names[need->queue]);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u is for place %u, which is no %s of this machine"),
+                                  m, need->place, engine->config.queue_names[need->queue]);
       if (n_blocks > 1)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u names its place, but the task has %u blocks"), m, n_blocks);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u names its place, but the task has %u blocks"), m,
+                                  n_blocks);
       if (wish->together)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u names its place, but members in one %s name the %s"), m,
-                       _ (pto_engine_cohort_name (engine)), _ (pto_engine_cohort_name (engine)));
+        return pto_engine_refuse (
+            engine, kernel, PTO_STATUS_INVALID_ARGS,
+            _ ("member %u names its place, but members in one %s name the %s"), m,
+            _ (pto_engine_cohort_name (engine)), _ (pto_engine_cohort_name (engine)));
       for (uint32_t other = 0; other < m; other++)
         if (wish->members[other].place == need->place)
-          return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                         _ ("members %u and %u are both for place %u and begin at once"), other, m,
-                         need->place);
+          return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                    _ ("members %u and %u are both for place %u and begin at once"),
+                                    other, m, need->place);
     }
   return true;
 }
@@ -218,26 +202,25 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
 
   if (wish->cohort != PTO_COHORT_NONE
       && (wish->cohort >= line->n_cohorts || line->cohorts[wish->cohort].of == NULL))
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                   _ ("it is for %s %u; this machine has %u: %s"),
-                   _ (pto_engine_cohort_name (engine)), wish->cohort, line->n_cohorts,
-                   advise_more (engine, (uint64_t) wish->cohort + 1, more, sizeof more));
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("it is for %s %u; this machine has %u: %s"),
+                              _ (pto_engine_cohort_name (engine)), wish->cohort, line->n_cohorts,
+                              advise_more (engine, (uint64_t) wish->cohort + 1, more, sizeof more));
   for (uint32_t c = 0; c < line->n_cohorts; c++)
     if (wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
       {
         uint32_t n = n_fitting (line->cohorts[c].n_of, wanted);
 
         fitting += n;
-        if (n > most)
-          most = n;
+        most = max_of (most, n);
       }
   if (fitting >= n_at_once)
     return true;
   describe_block (engine, wanted, text, sizeof text);
   if (n_at_once == 1 || most == 0)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("no %s has %s: %s"),
-                   _ (pto_engine_cohort_name (engine)), text, advise_larger (engine));
-  return refuse (
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("no %s has %s: %s"),
+                              _ (pto_engine_cohort_name (engine)), text, advise_larger (engine));
+  return pto_engine_refuse (
       engine, kernel, PTO_STATUS_SYNC_START,
       _ ("%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s"), n_at_once, text,
       wish->cohort == PTO_COHORT_NONE ? _ ("this machine") : _ ("its "),
@@ -259,8 +242,7 @@ n_cohorts_for (const struct pto_line *line, const uint32_t *wanted)
       uint32_t most = 0;
 
       for (uint32_t c = 0; c < line->n_cohorts; c++)
-        if (line->cohorts[c].n_of[queue] > most)
-          most = line->cohorts[c].n_of[queue];
+        most = max_of (most, line->cohorts[c].n_of[queue]);
       if (wanted[queue] > 0 && most == 0)
         return UINT64_MAX;
       if (wanted[queue] > 0 && (wanted[queue] - 1) / most + UINT64_C (1) > n)
@@ -277,13 +259,14 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
   char more[128];
 
   if (wish->n_members == 0)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("a task has at least one member"));
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("a task has at least one member"));
   for (uint32_t m = 0; m < wish->n_members; m++)
     {
       if (wish->members[m].queue >= engine->config.n_queues)
-        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       _ ("member %u is for places of kind %u; there are %u kinds"), m,
-                       wish->members[m].queue, engine->config.n_queues);
+        return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                                  _ ("member %u is for places of kind %u; there are %u kinds"), m,
+                                  wish->members[m].queue, engine->config.n_queues);
       wanted[wish->members[m].queue]++;
     }
   if (!admit_names (engine, kernel, wish, n_blocks))
@@ -296,7 +279,7 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
     }
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     if (wanted[queue] > engine->line.n_of[queue])
-      return refuse (
+      return pto_engine_refuse (
           engine, kernel, PTO_STATUS_SYNC_START,
           _ ("%u members need %s at once; this machine has %u: %s"), wanted[queue],
           engine->config.queue_names[queue], engine->line.n_of[queue],
@@ -340,20 +323,6 @@ pto_party_init (struct pto_party *party, const struct pto_wish *wish, uint32_t n
 }
 
 /* --- the line --- */
-
-static void
-lock (struct pto_engine *engine)
-{
-  /* Acquire: pairs with the release in unlock(). Nobody waits for anything while he has it. */
-  while (pto_exchange_acquire (&engine->line.lock, 1) != 0)
-    pto_yield (engine->exec);
-}
-
-static void
-unlock (struct pto_engine *engine)
-{
-  pto_store_release (&engine->line.lock, 0);
-}
 
 /* Under the lock: that scheduler is to look. The bell that is rung behind it brings the word:
  * pto_engine_wake() adds to it (release), and its scheduler has read it (acquire) before it looks.
@@ -595,7 +564,7 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   struct pto_party *party = slot->party;
   uint64_t rung = 0;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   party->slot = slot;
   party->turn = line->turn++ | (uint64_t) (PTO_MAX_PRIORITY - slot->priority) << TURN_BITS;
   if (slot->priority > 0)
@@ -617,7 +586,7 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
         wait_at (line, berth, &party->members[m]);
         call (engine, berth->of->index, &rung);
       }
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung);
 }
 
@@ -1084,7 +1053,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   uint64_t rung = 0;
 
   *calling = (struct pto_calling){ .over = NULL };
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   if (serve_lanes (engine, places, patient, calling, &rung))
     serve_bound (engine, places, patient, UINT64_MAX, calling, &rung);
   if (!patient)
@@ -1093,7 +1062,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
                      engine->line.lanes.waiting != 0 || places->n_named > 0 || places->n_bound > 0);
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung & ~(UINT64_C (1) << places->index));
 }
 
@@ -1130,7 +1099,7 @@ pto_place_take_named (struct pto_engine *engine, struct pto_berth *berth,
           leave_line (engine, party, &rung);
         }
     }
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   ring (engine, rung & ~(UINT64_C (1) << berth->of->index));
   return slot;
 }
@@ -1152,7 +1121,7 @@ pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth)
     }
   else if (!berth->kept)
     take (berth);
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
 }
 
 bool
@@ -1161,11 +1130,11 @@ pto_place_forget (struct pto_engine *engine, struct pto_berth *berth)
   struct pto_line *line = &engine->line;
   bool last;
 
-  lock (engine);
+  pto_engine_lock (engine, &engine->line.lock);
   berth->gone = true;
   line->n_gone++;
   last = --line->n_left[berth->endpoint->queue] == 0;
-  unlock (engine);
+  pto_store_release (&engine->line.lock, 0);
   return last;
 }
 

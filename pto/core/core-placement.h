@@ -220,10 +220,15 @@ void pto_places_destroy (struct pto_places *places, struct pto_engine *engine);
 /* Can there ever be such places? false: no, and the run has failed. */
 bool pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish,
                       uint32_t n_blocks);
-static inline uint64_t
-pto_party_size (const struct pto_wish *wish)
+/* Bytes behind so many others of a task with parts; n_members 0: of one kernel. */
+static inline uint32_t
+pto_parts_bytes (uint32_t before, uint32_t n_members)
 {
-  return sizeof (struct pto_party) + wish->n_members * sizeof (struct pto_party_member);
+  uint64_t bytes = n_members > 0
+                       ? sizeof (struct pto_party) + n_members * sizeof (struct pto_party_member)
+                       : sizeof (struct pto_parts);
+
+  return (uint32_t) (align_up (before, alignof (struct pto_party)) - before + bytes);
 }
 void pto_party_init (struct pto_party *party, const struct pto_wish *wish, uint32_t n_blocks);
 

@@ -11,16 +11,8 @@ pto_engine_note_peaks (struct pto_engine *engine)
     {
       struct pto_demand *demand = &engine->demand[r];
 
-      if (demand->held + demand->late_held > demand->peak_held)
-        demand->peak_held = demand->held + demand->late_held;
-      if (demand->heap + demand->late_heap > demand->peak_heap)
-        demand->peak_heap = demand->heap + demand->late_heap;
-      if (demand->storage + demand->late_storage > demand->peak_storage)
-        demand->peak_storage = demand->storage + demand->late_storage;
-      if (demand->edges + demand->late_edges > demand->peak_edges)
-        demand->peak_edges = demand->edges + demand->late_edges;
-      if (demand->nodes > demand->peak_nodes)
-        demand->peak_nodes = demand->nodes;
+      for (uint32_t i = 0; i < PTO_N_GOODS; i++)
+        demand->peak[i] = max_of (demand->peak[i], demand->now[i] + demand->late[i]);
     }
 }
 
@@ -34,7 +26,7 @@ pto_engine_count_late (struct pto_engine *engine)
       struct pto_demand *demand = &engine->demand[r];
 
       if ((int32_t) (ring->floor - engine->tails[r]) > 0)
-        demand->late_edges
+        demand->late[PTO_GOOD_EDGES]
             = (ring->floor != ring->head ? pto_ring_slot (ring, ring->floor)->first_edge
                                          : ring->edge_head)
               - ring->edge_tail;
@@ -42,9 +34,9 @@ pto_engine_count_late (struct pto_engine *engine)
         {
           const struct pto_slot *slot = pto_ring_slot (ring, local);
 
-          demand->late_held++;
-          demand->late_heap += slot->heap_bytes;
-          demand->late_storage += slot->storage_bytes;
+          demand->late[PTO_GOOD_TASKS]++;
+          demand->late[PTO_GOOD_HEAP] += slot->heap_bytes;
+          demand->late[PTO_GOOD_STORAGE] += slot->storage_bytes;
         }
     }
 }
@@ -63,34 +55,24 @@ pto_engine_count_publish (struct pto_engine *engine)
   /* From here on what has been submitted can run, and what scopes held that have ended goes. */
   pto_engine_note_peaks (engine);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    {
-      engine->demand[r].late_held = 0;
-      engine->demand[r].late_heap = 0;
-      engine->demand[r].late_storage = 0;
-      engine->demand[r].late_edges = 0;
-    }
+    memset (engine->demand[r].late, 0, sizeof engine->demand[r].late);
 }
 
 void
 pto_engine_count_scope_end (struct pto_engine *engine, uint32_t ring)
 {
   struct pto_demand *demand = &engine->demand[ring];
+  bool stays = engine->deadlock.unpublished > 0;
 
   pto_engine_note_peaks (engine);
-  if (engine->deadlock.unpublished > 0)
+  for (uint32_t i = 0; i < PTO_N_GOODS; i++)
     {
-      demand->late_held += demand->held;
-      demand->late_heap += demand->heap;
-      demand->late_storage += demand->storage;
-      demand->late_edges += demand->edges;
+      if (i == PTO_GOOD_NODES && stays)
+        continue;
+      if (stays)
+        demand->late[i] += demand->now[i];
+      demand->now[i] = 0;
     }
-  else
-    {
-      demand->nodes = 0;
-      demand->let_go = demand->counted;
-    }
-  demand->held = 0;
-  demand->heap = 0;
-  demand->storage = 0;
-  demand->edges = 0;
+  if (!stays)
+    demand->let_go = demand->counted;
 }

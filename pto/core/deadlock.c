@@ -8,16 +8,10 @@
  */
 #include "deadlock.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "deadlock-demand.h"
 #include "manual-tasks.h"
 #include "parameters.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 /* As programs read it; a message translates it. */
 const char *
@@ -79,10 +73,44 @@ pto_engine_prove_unpublished (struct pto_engine *engine, enum pto_status what, u
   return true;
 }
 
-static const char *
-more_places (const struct pto_engine *engine)
+/* What a submit may be short of, and the setting that makes more of it. */
+struct supply
 {
-  return engine->config.more_places != NULL ? _ (engine->config.more_places) : _ ("ask for less");
+  enum pto_param param;
+  uint64_t setting;
+  uint64_t wanted; /* a setting that may be enough */
+  uint64_t used;
+  uint64_t all;
+};
+
+/* map_used: nodes; the others are told by the ring. */
+static struct supply
+get_supply (const struct pto_engine *engine, enum pto_status what, const struct pto_ring *ring,
+            uint32_t tail, uint32_t map_used)
+{
+  uint64_t n_nodes = pto_map_capacity (engine->map);
+  uint32_t held = ring->head - tail;
+
+  switch (what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      return (struct supply){ PTO_PARAMETER_HEAP, ring->heap.size, 2 * ring->heap.size,
+                              ring->heap.used, ring->heap.size };
+    case PTO_STATUS_DEP_POOL:
+      return (struct supply){ PTO_PARAMETER_DEP_POOL, ring->edge_pool,
+                              2 * (uint64_t) ring->edge_pool, ring->edge_head - ring->edge_tail,
+                              ring->edge_pool };
+    case PTO_STATUS_MAP_OVERFLOW:
+      return (struct supply){ PTO_PARAMETER_MAP_POOL, n_nodes, 2 * n_nodes, map_used, n_nodes };
+    default:
+      if (held >= ring->window - 1)
+        return (struct supply){ PTO_PARAMETER_TASK_WINDOW, ring->window,
+                                2 * (uint64_t) ring->window, held, ring->window - 1 };
+      /* Argument storage goes with the window, but for small ones. */
+      return (struct supply){ PTO_PARAMETER_TASK_WINDOW, ring->window,
+                              2 * ring->storage.size / PTO_STORAGE_PER_SLOT, ring->storage.used,
+                              ring->storage.size };
+    }
 }
 
 /* A setting that can be made: at least so much is needed, better as much as is wanted. More than
@@ -97,63 +125,36 @@ settle (enum pto_param param, uint64_t now, uint64_t least, uint64_t wanted)
 
 /* "task-window to 32": the setting that makes more of what is short. false: it is the most. */
 static bool
-describe_knob (const struct pto_engine *engine, enum pto_status what, const struct pto_ring *ring,
-               uint32_t tail, char *text, size_t size)
+describe_setting (const struct supply *supply, char *text, size_t size)
 {
-  enum pto_param param;
-  uint64_t now;
-  uint64_t value;
+  uint64_t value = settle (supply->param, supply->setting, supply->setting + 1, supply->wanted);
 
-  switch (what)
-    {
-    case PTO_STATUS_HEAP_RING:
-      param = PTO_PARAMETER_HEAP;
-      now = ring->heap.size;
-      value = settle (param, now, now + 1, 2 * now);
-      snprintf (text, size, _ ("heap to %" PRIu64), value);
-      break;
-    case PTO_STATUS_DEP_POOL:
-      param = PTO_PARAMETER_DEP_POOL;
-      now = ring->edge_pool;
-      value = settle (param, now, now + 1, 2 * now);
-      snprintf (text, size, _ ("dep-pool to %" PRIu64), value);
-      break;
-    case PTO_STATUS_MAP_OVERFLOW:
-      param = PTO_PARAMETER_MAP_POOL;
-      now = pto_map_capacity (engine->map);
-      value = settle (param, now, now + 1, 2 * now);
-      snprintf (text, size, _ ("map-pool to %" PRIu64), value);
-      break;
-    default:
-      /* Argument storage goes with the window, but for small ones. */
-      param = PTO_PARAMETER_TASK_WINDOW;
-      now = ring->window;
-      value = settle (param, now, now + 1,
-                      ring->head - tail == ring->window - 1
-                          ? 2 * now
-                          : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
-      snprintf (text, size, _ ("task-window to %" PRIu64), value);
-      break;
-    }
-  return value <= pto_param_most (param);
+  snprintf (text, size, _ ("%s to %" PRIu64), pto_param_name (supply->param), value);
+  return value <= pto_param_most (supply->param);
+}
+
+static void
+describe_knob (const struct supply *supply, char *text, size_t size)
+{
+  char setting[80];
+
+  if (describe_setting (supply, setting, sizeof setting))
+    snprintf (text, size, _ ("set %s or more"), setting);
+  else
+    snprintf (text, size, "%s", _ ("ask for less"));
 }
 
 void
 pto_engine_describe_knob (const struct pto_engine *engine, enum pto_status what,
                           uint32_t ring_index, char *text, size_t size)
 {
-  char setting[80];
+  struct supply supply
+      = get_supply (engine, what, &engine->rings[ring_index], engine->tails[ring_index], 0);
 
   if (what == PTO_STATUS_SYNC_START)
-    {
-      snprintf (text, size, "%s", more_places (engine));
-      return;
-    }
-  if (describe_knob (engine, what, &engine->rings[ring_index], engine->tails[ring_index], setting,
-                     sizeof setting))
-    snprintf (text, size, _ ("set %s or more"), setting);
+    snprintf (text, size, "%s", pto_engine_more_places (engine));
   else
-    snprintf (text, size, "%s", _ ("ask for less"));
+    describe_knob (&supply, text, size);
 }
 
 void
@@ -161,62 +162,48 @@ pto_engine_describe_shortage (const struct pto_engine *engine, const struct pto_
                               const struct pto_ring *ring, uint32_t tail, uint32_t map_used,
                               uint32_t n_held, struct pto_shortage *shortage)
 {
-  uint32_t held = ring->head - tail;
+  struct supply supply = get_supply (engine, blocked->what, ring, tail, map_used);
   char *what = shortage->what;
   size_t size = sizeof shortage->what;
-  char setting[60];
 
-  shortage->used = held;
-  shortage->all = ring->window - 1;
+  shortage->used = supply.used;
+  shortage->all = supply.all;
   switch (blocked->what)
     {
     case PTO_STATUS_HEAP_RING:
-      shortage->used = ring->heap.used;
-      shortage->all = ring->heap.size;
       snprintf (what, size,
                 "[HeapRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes, available=%" PRIu64
                 ", top=%" PRIu64 ", tail=%" PRIu64,
-                blocked->ring, blocked->need, shortage->all - shortage->used, ring->heap.head,
+                blocked->ring, blocked->need, supply.all - supply.used, ring->heap.head,
                 ring->heap.tail);
       break;
     case PTO_STATUS_DEP_POOL:
-      shortage->used = ring->edge_head - ring->edge_tail;
-      shortage->all = ring->edge_pool;
       snprintf (what, size,
                 "[DepPool] BLOCKED: ring=%u, requesting %" PRIu64 " of %" PRIu64 " edges",
-                blocked->ring, blocked->need, shortage->all);
+                blocked->ring, blocked->need, supply.all);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
-      shortage->used = map_used;
-      shortage->all = pto_map_capacity (engine->map);
       snprintf (what, size, "[TensorMap] BLOCKED: requesting %" PRIu64 " of %" PRIu64 " nodes",
-                blocked->need, shortage->all);
+                blocked->need, supply.all);
       break;
     case PTO_STATUS_SYNC_START:
       shortage->used = shortage->all = engine->line.n_cohorts;
       snprintf (what, size, "[Cluster] BLOCKED: no free %s, held=%u",
                 pto_engine_cohort_name (engine), n_held);
-      snprintf (shortage->knob, sizeof shortage->knob, "%s", more_places (engine));
+      snprintf (shortage->knob, sizeof shortage->knob, "%s", pto_engine_more_places (engine));
       return;
     default:
-      if (held < shortage->all)
-        {
-          shortage->used = ring->storage.used;
-          shortage->all = ring->storage.size;
-          snprintf (what, size,
-                    "[TaskRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes of arguments",
-                    blocked->ring, blocked->need);
-        }
+      if (ring->head - tail < ring->window - 1)
+        snprintf (what, size,
+                  "[TaskRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes of arguments",
+                  blocked->ring, blocked->need);
       else
         snprintf (what, size,
                   "[TaskRing] BLOCKED (Flow Control): ring=%u, current=%u, last_alive=%u",
                   blocked->ring, ring->head, tail);
       break;
     }
-  if (describe_knob (engine, blocked->what, ring, tail, setting, sizeof setting))
-    snprintf (shortage->knob, sizeof shortage->knob, _ ("set %s or more"), setting);
-  else
-    snprintf (shortage->knob, sizeof shortage->knob, "%s", _ ("ask for less"));
+  describe_knob (&supply, shortage->knob, sizeof shortage->knob);
 }
 
 /* The lines of seed 000 section 4.5, with the ring and the setting that it leaves out. */
@@ -250,42 +237,28 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   uint32_t tail = engine->tails[ring_index];
   struct pto_slot *oldest = pto_ring_slot (ring, tail);
   uint32_t held = ring->head - tail;
+  struct supply supply = get_supply (engine, what, ring, tail, pto_map_used (engine->map));
   uint64_t ms = engine->config.ring_patience_ns / 1000000;
   char full[200];
   char knob[80];
-  bool is_more;
+  bool is_more = describe_setting (&supply, knob, sizeof knob);
 
-  switch (what)
-    {
-    case PTO_STATUS_HEAP_RING:
-      snprintf (
-          full, sizeof full,
-          _ ("heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes"),
-          ring_index, ms, ring->heap.used, ring->heap.size);
-      break;
-    case PTO_STATUS_DEP_POOL:
-      snprintf (full, sizeof full,
-                _ ("dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges"),
-                ring_index, ms, ring->edge_head - ring->edge_tail, ring->edge_pool);
-      break;
-    case PTO_STATUS_MAP_OVERFLOW:
-      snprintf (full, sizeof full,
-                _ ("the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes"), ms,
-                pto_map_used (engine->map), pto_map_capacity (engine->map));
-      break;
-    default:
-      if (held == ring->window - 1)
-        snprintf (full, sizeof full,
-                  _ ("task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots"),
-                  ring_index, ms, held, held);
-      else
-        snprintf (full, sizeof full,
-                  _ ("task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
-                     " bytes of arguments"),
-                  ring_index, ms, ring->storage.used, ring->storage.size);
-      break;
-    }
-  is_more = describe_knob (engine, what, ring, tail, knob, sizeof knob);
+  if (what == PTO_STATUS_MAP_OVERFLOW)
+    snprintf (
+        full, sizeof full,
+        _ ("the TensorMap has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " nodes"), ms,
+        supply.used, supply.all);
+  else
+    snprintf (full, sizeof full,
+              what == PTO_STATUS_HEAP_RING  ? _ ("heap ring %u has been full for %" PRIu64
+                                                 " ms: %" PRIu64 " of %" PRIu64 " bytes")
+              : what == PTO_STATUS_DEP_POOL ? _ ("dependency pool %u has been full for %" PRIu64
+                                                 " ms: %" PRIu64 " of %" PRIu64 " edges")
+              : held == ring->window - 1    ? _ ("task ring %u has been full for %" PRIu64
+                                                 " ms: %" PRIu64 " of %" PRIu64 " usable slots")
+                                            : _ ("task ring %u has been full for %" PRIu64
+                                                 " ms: %" PRIu64 " of %" PRIu64 " bytes of arguments"),
+              ring_index, ms, supply.used, supply.all);
   pto_engine_fail (
       engine, what,
       is_more
@@ -311,12 +284,8 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
   const struct pto_scope *scope = &engine->deadlock.scope;
 
   if (scope->file != NULL)
-    {
-      const char *slash = strrchr (scope->file, '/');
-
-      snprintf (text, size, _ ("the scope opened at %s:%d"),
-                slash != NULL ? slash + 1 : scope->file, scope->line);
-    }
+    snprintf (text, size, _ ("the scope opened at %s:%d"), pto_base_name (scope->file),
+              scope->line);
   else if (engine->deadlock.depth == 0)
     snprintf (text, size, _ ("the outermost scope (the orchestration itself)"));
   else
@@ -340,11 +309,10 @@ window_needed (const struct pto_demand *demand)
     {
       /* Argument storage goes with the window. Less than the largest piece of it is skipped at the
        * turn, and one unit stays free where the head has come round to the tail. */
-      uint64_t storage = demand[r].peak_storage + demand[r].largest_storage;
+      uint64_t storage = demand[r].peak[PTO_GOOD_STORAGE] + demand[r].largest[PTO_GOOD_STORAGE];
       uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
 
-      if (demand[r].peak_held + UINT64_C (1) > slots)
-        slots = demand[r].peak_held + UINT64_C (1);
+      slots = max_of (slots, demand[r].peak[PTO_GOOD_TASKS] + UINT64_C (1));
       if (storage > PTO_STORAGE_MIN && for_storage > slots)
         slots = for_storage;
     }
@@ -363,12 +331,11 @@ heap_needed (const struct pto_engine *engine)
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
       /* As with storage, where several outputs are held; a single one begins at the beginning. */
-      uint64_t one = demand[r].peak_heap > demand[r].largest_heap ? demand[r].largest_heap : 0;
+      uint64_t peak = demand[r].peak[PTO_GOOD_HEAP];
+      uint64_t one = peak > demand[r].largest[PTO_GOOD_HEAP] ? demand[r].largest[PTO_GOOD_HEAP] : 0;
 
-      if (demand[r].peak_heap + one > bytes)
-        bytes = demand[r].peak_heap + one;
-      if (demand[r].peak_heap > most)
-        most = demand[r].peak_heap;
+      bytes = max_of (bytes, peak + one);
+      most = max_of (most, peak);
     }
   /* Outputs get new memory up to half of what there is, however much that is. */
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
@@ -386,15 +353,13 @@ static uint64_t
 edges_needed (const struct pto_engine *engine)
 {
   const struct pto_deadlock *deadlock = &engine->deadlock;
-  const struct pto_demand *demand = &engine->demand[deadlock->ring];
+  uint64_t n_tasks = engine->demand[deadlock->ring].peak[PTO_GOOD_TASKS];
   uint64_t pool = engine->rings[deadlock->ring].edge_pool;
   uint64_t edges = is_counted_in_part (engine) ? 2 * pool : pool + 1;
 
-  if (deadlock->oversized > edges)
-    edges = deadlock->oversized;
+  edges = max_of (edges, deadlock->oversized);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    if (engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2) > edges)
-      edges = engine->demand[r].peak_edges * (deadlock->exact ? 1 : 2);
+    edges = max_of (edges, engine->demand[r].peak[PTO_GOOD_EDGES] * (deadlock->exact ? 1 : 2));
   if ((deadlock->incomplete || !deadlock->exact) && deadlock->tasks > 0)
     {
       /* A task that was only counted did not find the tasks that have retired. It may depend on as
@@ -402,11 +367,10 @@ edges_needed (const struct pto_engine *engine)
        * had to stop, it is twice as many. */
       uint64_t so_far = (uint64_t) deadlock->used + deadlock->need;
       uint64_t all = deadlock->incomplete
-                         ? 4 * (so_far * (demand->peak_held + 1) / deadlock->tasks + 1)
-                         : 2 * (so_far * demand->peak_held / (deadlock->tasks + UINT64_C (1)) + 1);
+                         ? 4 * (so_far * (n_tasks + 1) / deadlock->tasks + 1)
+                         : 2 * (so_far * n_tasks / (deadlock->tasks + UINT64_C (1)) + 1);
 
-      if (all > edges)
-        edges = all;
+      edges = max_of (edges, all);
     }
   return settle (PTO_PARAMETER_DEP_POOL, pool,
                  deadlock->oversized > pool ? deadlock->oversized : pool + 1,
@@ -422,25 +386,54 @@ nodes_needed (const struct pto_engine *engine)
   uint64_t nodes = 2 * (uint64_t) engine->deadlock.need + engine->deadlock.used;
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    nodes += 2 * engine->demand[r].peak_nodes;
+    nodes += 2 * engine->demand[r].peak[PTO_GOOD_NODES];
   return settle (PTO_PARAMETER_MAP_POOL, capacity,
                  engine->deadlock.oversized > capacity ? engine->deadlock.oversized : capacity + 1,
                  power_of_two_at_least (nodes > least ? nodes : least));
 }
 
-/* "(all that was submitted holds at most 20 tasks in that ring at one time)": what the setting is
- * for. */
-static void
-describe_held (const struct pto_engine *engine, uint64_t held, const char *what, char *text,
-               size_t size)
+/* The setting that is enough. */
+static uint64_t
+setting_needed (const struct pto_engine *engine)
 {
+  switch (engine->deadlock.what)
+    {
+    case PTO_STATUS_TASK_RING:
+      return window_needed (engine->demand);
+    case PTO_STATUS_HEAP_RING:
+      return heap_needed (engine);
+    case PTO_STATUS_DEP_POOL:
+      return edges_needed (engine);
+    default:
+      return nodes_needed (engine);
+    }
+}
+
+/* " (all that was submitted holds at most 20 tasks in that ring at one time)": what the setting is
+ * for; of edges and nodes nothing. */
+static void
+describe_held (const struct pto_engine *engine, char *text, size_t size)
+{
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  const struct pto_demand *demand = &engine->demand[deadlock->ring];
+  bool is_full = deadlock->tasks == engine->rings[deadlock->ring].window - 1;
+  uint64_t held = deadlock->what == PTO_STATUS_HEAP_RING ? demand->peak[PTO_GOOD_HEAP]
+                  : is_full                              ? demand->peak[PTO_GOOD_TASKS]
+                                                         : demand->peak[PTO_GOOD_STORAGE];
+  const char *what = deadlock->what == PTO_STATUS_HEAP_RING ? _ ("bytes")
+                     : is_full                              ? P_ ("task", "tasks", held)
+                                                            : _ ("bytes of arguments");
+
+  text[0] = '\0';
+  if (deadlock->what != PTO_STATUS_HEAP_RING && deadlock->what != PTO_STATUS_TASK_RING)
+    return;
   snprintf (
       text, size,
       is_counted_in_part (engine)
-          ? _ ("(this run holds at least %" PRIu64
+          ? _ (" (this run holds at least %" PRIu64
                " %s in that ring at one time; its orchestration was told of the failure, and "
                "what it would have submitted from there on is not known)")
-          : _ ("(all that was submitted holds at most %" PRIu64 " %s in that ring at one time)"),
+          : _ (" (all that was submitted holds at most %" PRIu64 " %s in that ring at one time)"),
       held, what);
 }
 
@@ -449,74 +442,44 @@ static void
 describe_oversized (const struct pto_engine *engine, char *text, size_t size)
 {
   uint32_t r = engine->deadlock.ring;
+  const struct pto_ring *ring = &engine->rings[r];
   uint64_t need = engine->deadlock.oversized;
   uint32_t guard = engine->config.guard_bytes;
-  char most[400];
 
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_HEAP_RING:
-      describe_held (engine, engine->demand[r].peak_heap, _ ("bytes"), most, sizeof most);
       if (guard > 0)
         snprintf (text, size,
                   _ ("task %" PRIu64 " needs %" PRIu64
                      " bytes for its outputs, each with a guard of %u bytes behind it and rounded "
-                     "up to a multiple of %u; heap ring %u has %" PRIu64 ": set heap to %" PRIu64
-                     " or more %s"),
-                  engine->submitted, need, guard, (unsigned) PTO_HEAP_ALIGN, r,
-                  engine->rings[r].heap.size, heap_needed (engine), most);
+                     "up to a multiple of %u; heap ring %u has %" PRIu64),
+                  engine->submitted, need, guard, (unsigned) PTO_HEAP_ALIGN, r, ring->heap.size);
       else
-        snprintf (
-            text, size,
-            _ ("task %" PRIu64 " needs %" PRIu64 " bytes for its outputs, heap ring %u has %" PRIu64
-               ": set heap to %" PRIu64 " or more %s"),
-            engine->submitted, need, r, engine->rings[r].heap.size, heap_needed (engine), most);
+        snprintf (text, size,
+                  _ ("task %" PRIu64 " needs %" PRIu64
+                     " bytes for its outputs, heap ring %u has %" PRIu64),
+                  engine->submitted, need, r, ring->heap.size);
       break;
     case PTO_STATUS_DEP_POOL:
-      snprintf (text, size,
-                _ ("task %" PRIu64 " depends on %" PRIu64
-                   " tasks, dependency pool %u has %u edges: set dep-pool to %" PRIu64 " or more"),
-                engine->submitted, need, r, engine->rings[r].edge_pool, edges_needed (engine));
+      snprintf (
+          text, size,
+          _ ("task %" PRIu64 " depends on %" PRIu64 " tasks, dependency pool %u has %u edges"),
+          engine->submitted, need, r, ring->edge_pool);
       break;
     default:
       snprintf (text, size,
-                _ ("task %" PRIu64 " needs %" PRIu64
-                   " nodes of the TensorMap, which has %u: set map-pool to %" PRIu64 " or more"),
-                engine->submitted, need, pto_map_capacity (engine->map), nodes_needed (engine));
+                _ ("task %" PRIu64 " needs %" PRIu64 " nodes of the TensorMap, which has %u"),
+                engine->submitted, need, pto_map_capacity (engine->map));
       break;
     }
 }
 
-/* Returns false if a setting is enough. */
-static bool
-describe_beyond (const struct pto_engine *engine, char *text, size_t size)
+/* No setting is enough. */
+static void
+describe_beyond (const struct pto_engine *engine, enum pto_param param, char *text, size_t size)
 {
-  const struct pto_deadlock *deadlock = &engine->deadlock;
-  enum pto_param param;
-  uint64_t needed;
-
-  switch (deadlock->what)
-    {
-    case PTO_STATUS_TASK_RING:
-      param = PTO_PARAMETER_TASK_WINDOW;
-      needed = window_needed (engine->demand);
-      break;
-    case PTO_STATUS_HEAP_RING:
-      param = PTO_PARAMETER_HEAP;
-      needed = heap_needed (engine);
-      break;
-    case PTO_STATUS_DEP_POOL:
-      param = PTO_PARAMETER_DEP_POOL;
-      needed = edges_needed (engine);
-      break;
-    default:
-      param = PTO_PARAMETER_MAP_POOL;
-      needed = nodes_needed (engine);
-      break;
-    }
-  if (needed <= pto_param_most (param))
-    return false;
-  if (deadlock->oversized > pto_param_most (param))
+  if (engine->deadlock.oversized > pto_param_most (param))
     snprintf (
         text, size,
         _ ("task %" PRIu64 " needs more than the largest %s, %" PRIu64 ": submit smaller tasks"),
@@ -525,115 +488,129 @@ describe_beyond (const struct pto_engine *engine, char *text, size_t size)
     snprintf (text, size,
               _ ("ring %u: the run needs more than the largest %s, %" PRIu64
                  ": end scopes earlier, or submit less in each"),
-              deadlock->ring, pto_param_name (param), pto_param_most (param));
-  return true;
+              engine->deadlock.ring, pto_param_name (param), pto_param_most (param));
+}
+
+/* What keeps the ring's tasks. */
+static void
+describe_holder (const struct pto_engine *engine, const char *scope, char *text, size_t size)
+{
+  if (engine->deadlock.held_up[0] != '\0')
+    snprintf (text, size, _ ("tasks that come after one that is not published"));
+  else if (engine->deadlock.launched)
+    snprintf (text, size,
+              _ ("the graph, whose task %u%s is yet to come and uses the oldest one's memory"),
+              engine->deadlock.user, engine->deadlock.place);
+  else
+    snprintf (text, size, _ ("%s, which is still open"), scope);
+}
+
+static void
+describe_oldest (const struct pto_engine *engine, char *text, size_t size)
+{
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  uint32_t local = PTO_TASK_LOCAL (deadlock->task);
+  uint32_t ring = PTO_TASK_RING (deadlock->task);
+  const char *kernel = pto_engine_kernel_name (engine, deadlock->kernel);
+
+  if (deadlock->held_up[0] != '\0')
+    snprintf (
+        text, size,
+        _ ("Oldest task %u of ring %u (%s) cannot be freed, because %s: publish it earlier, or "
+           "make room."),
+        local, ring, kernel, deadlock->held_up);
+  else
+    snprintf (text, size, _ ("Oldest task %u of ring %u (%s) is %s%s."), local, ring, kernel,
+              !deadlock->added ? _ (pto_task_state_name (deadlock->state))
+              : engine->config.build_first
+                  ? _ ("waiting for the end of its scope (build-mode is 0)")
+                  : _ ("not published"),
+              deadlock->launched ? "" : _ ("; only that scope's end can free it"));
+}
+
+/* What is full, and of what. */
+static void
+describe_full (const struct pto_engine *engine, char *text, size_t size)
+{
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  const struct pto_ring *ring = &engine->rings[deadlock->ring];
+  uint32_t first = PTO_TASK_LOCAL (deadlock->task);
+  uint32_t last = first + deadlock->tasks - 1;
+  char scope[160];
+  char holder[360];
+
+  describe_scope (engine, scope, sizeof scope);
+  describe_holder (engine, scope, holder, sizeof holder);
+  switch (deadlock->what)
+    {
+    case PTO_STATUS_TASK_RING:
+      if (deadlock->tasks == ring->window - 1)
+        snprintf (text, size,
+                  _ ("deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) "
+                     "are held by %s."),
+                  deadlock->ring, ring->window - 1, ring->window, first, last, holder);
+      else
+        snprintf (
+            text, size,
+            _ ("deadlock in task ring %u: %" PRIu64 " of %" PRIu64
+               " bytes for the arguments of its tasks (window %u, tasks %u to %u) are held by "
+               "%s."),
+            deadlock->ring, deadlock->storage, ring->storage.size, ring->window, first, last,
+            holder);
+      break;
+    case PTO_STATUS_HEAP_RING:
+      snprintf (text, size,
+                _ ("deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s."),
+                deadlock->ring, deadlock->heap, ring->heap.size, holder);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      snprintf (text, size,
+                _ ("deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, "
+                   "and all are held by %s."),
+                deadlock->ring, deadlock->used, ring->edge_pool, deadlock->need, holder);
+      break;
+    default:
+      snprintf (
+          text, size,
+          deadlock->held_up[0] != '\0'
+              ? _ ("deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and "
+                   "all are held by %s.")
+              : _ ("deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and "
+                   "every task is held by an open scope (%s)."),
+          deadlock->used, pto_map_capacity (engine->map), deadlock->need,
+          deadlock->held_up[0] != '\0' ? holder : scope);
+      break;
+    }
 }
 
 static void
 describe_deadlock (const struct pto_engine *engine, char *text, size_t size)
 {
-  uint32_t r = engine->deadlock.ring;
-  const struct pto_ring *ring = &engine->rings[r];
-  const struct pto_demand *demand = &engine->demand[r];
-  char scope[160];
-  char holder[360];
+  const struct pto_deadlock *deadlock = &engine->deadlock;
+  const struct pto_ring *ring = &engine->rings[deadlock->ring];
+  enum pto_param param = get_supply (engine, deadlock->what, ring, ring->head, 0).param;
+  uint64_t needed = setting_needed (engine);
+  char full[900];
   char oldest[560];
-  char most[400];
+  char held[400];
 
-  if (describe_beyond (engine, text, size))
-    return;
-  if (engine->deadlock.oversized > 0)
+  if (needed > pto_param_most (param))
     {
-      describe_oversized (engine, text, size);
+      describe_beyond (engine, param, text, size);
       return;
     }
-  describe_scope (engine, scope, sizeof scope);
-  if (engine->deadlock.held_up[0] != '\0')
-    snprintf (holder, sizeof holder, _ ("tasks that come after one that is not published"));
-  else if (engine->deadlock.launched)
-    snprintf (holder, sizeof holder,
-              _ ("the graph, whose task %u%s is yet to come and uses the oldest one's memory"),
-              engine->deadlock.user, engine->deadlock.place);
-  else
-    snprintf (holder, sizeof holder, _ ("%s, which is still open"), scope);
-  if (engine->deadlock.held_up[0] != '\0')
-    snprintf (
-        oldest, sizeof oldest,
-        _ ("Oldest task %u of ring %u (%s) cannot be freed, because %s: publish it earlier, or "
-           "make room."),
-        PTO_TASK_LOCAL (engine->deadlock.task), PTO_TASK_RING (engine->deadlock.task),
-        pto_engine_kernel_name (engine, engine->deadlock.kernel), engine->deadlock.held_up);
-  else
-    snprintf (oldest, sizeof oldest, _ ("Oldest task %u of ring %u (%s) is %s%s."),
-              PTO_TASK_LOCAL (engine->deadlock.task), PTO_TASK_RING (engine->deadlock.task),
-              pto_engine_kernel_name (engine, engine->deadlock.kernel),
-              engine->deadlock.added
-                  ? engine->config.build_first
-                        ? _ ("waiting for the end of its scope (build-mode is 0)")
-                        : _ ("not published")
-                  : _ (pto_task_state_name (engine->deadlock.state)),
-              engine->deadlock.launched ? "" : _ ("; only that scope's end can free it"));
-  switch (engine->deadlock.what)
+  describe_held (engine, held, sizeof held);
+  if (deadlock->oversized > 0)
     {
-    case PTO_STATUS_TASK_RING:
-      {
-        uint32_t window = window_needed (engine->demand);
-
-        if (engine->deadlock.tasks == ring->window - 1)
-          {
-            describe_held (engine, demand->peak_held, P_ ("task", "tasks", demand->peak_held), most,
-                           sizeof most);
-            snprintf (
-                text, size,
-                _ ("deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) "
-                   "are held by %s. %s Set task-window to %u or more %s."),
-                r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
-                PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
-                window, most);
-            break;
-          }
-        describe_held (engine, demand->peak_storage, _ ("bytes of arguments"), most, sizeof most);
-        snprintf (
-            text, size,
-            _ ("deadlock in task ring %u: %" PRIu64 " of %" PRIu64
-               " bytes for the arguments of its tasks (window %u, tasks %u to %u) are held by "
-               "%s. %s Set task-window to %u or more %s."),
-            r, engine->deadlock.storage, ring->storage.size, ring->window,
-            PTO_TASK_LOCAL (engine->deadlock.task),
-            PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
-            window, most);
-        break;
-      }
-    case PTO_STATUS_HEAP_RING:
-      describe_held (engine, demand->peak_heap, _ ("bytes"), most, sizeof most);
-      snprintf (text, size,
-                _ ("deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
-                   "Set heap to %" PRIu64 " or more %s."),
-                r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine),
-                most);
-      break;
-    case PTO_STATUS_DEP_POOL:
-      snprintf (
-          text, size,
-          _ ("deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
-             "%s Set dep-pool to %" PRIu64 " or more."),
-          r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, holder, oldest,
-          edges_needed (engine));
-      break;
-    default:
-      snprintf (
-          text, size,
-          engine->deadlock.held_up[0] != '\0'
-              ? _ (
-                  "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and all are held by %s. "
-                  "%s Set map-pool to %" PRIu64 " or more.")
-              : _ (
-                  "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
-                  "open scope (%s). %s Set map-pool to %" PRIu64 " or more."),
-          engine->deadlock.used, pto_map_capacity (engine->map), engine->deadlock.need,
-          engine->deadlock.held_up[0] != '\0' ? holder : scope, oldest, nodes_needed (engine));
-      break;
+      describe_oversized (engine, full, sizeof full);
+      snprintf (text, size, _ ("%s: set %s to %" PRIu64 " or more%s"), full, pto_param_name (param),
+                needed, held);
+      return;
     }
+  describe_full (engine, full, sizeof full);
+  describe_oldest (engine, oldest, sizeof oldest);
+  snprintf (text, size, _ ("%s %s Set %s to %" PRIu64 " or more%s."), full, oldest,
+            pto_param_name (param), needed, held);
 }
 
 /* The words of now, for an orchestration that asks before its end. */

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "engine.h"
-#include "shortage.h"
 
 /* The submitter needs room in a ring, and nobody will ever make any. Latches the error. */
 void pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what,

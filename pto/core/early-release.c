@@ -8,8 +8,6 @@
 #include "deadlock.h"
 #include "manual-tasks.h"
 
-#include <stdlib.h>
-
 /* So many tasks are let go between two looks at whether the run is cancelled. */
 #define ASK_EVERY 256u
 

@@ -4,16 +4,9 @@
  */
 #include "engine.h"
 
-#include "bits.h"
-
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 
-#include <inttypes.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* About what one node takes of address space, with what the map knows of the caller's memory. */
 #define MAP_NODE_BYTES 512u
@@ -189,7 +182,7 @@ pto_engine_wake (struct pto_engine *engine, uint32_t index)
 
 /* --- errors --- */
 
-void
+bool
 pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
 {
   uint32_t open = PTO_VERDICT_OPEN;
@@ -198,36 +191,40 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   /* One writer of the message, ever; it is read after FAILED (release below, acquire in
    * await_verdict()). Relaxed: who fails a run has come to know of it. */
   if (!pto_cas_relaxed (&engine->verdict, &open, PTO_VERDICT_FAILING))
-    return;
+    return false;
   va_start (args, format);
   pto_report_setv (&engine->report, status, format, args);
   va_end (args);
   /* Relaxed: says that the run has failed, and nothing else. */
   pto_store_relaxed (&engine->fatal, (uint32_t) status);
   pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
+  return false;
+}
+
+void
+pto_describe_at (const char *file, int32_t line, char *text, size_t size)
+{
+  text[0] = '\0';
+  if (file != NULL)
+    snprintf (text, size, _ (" at %s:%d"), pto_base_name (file), (int) line);
 }
 
 void
 pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size)
 {
-  const PTO2Runtime *runtime = engine->runtime;
-  const char *file = runtime != NULL && runtime->line > 0 ? runtime->file : NULL;
-  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
+  int32_t line;
+  const char *file = pto_engine_get_call (engine, &line);
 
-  text[0] = '\0';
-  if (file != NULL)
-    snprintf (text, size, _ (" at %s:%d"), slash != NULL ? slash + 1 : file, (int) runtime->line);
+  pto_describe_at (file, line, text, size);
 }
 
 void
 pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size)
 {
-  const char *file
-      = engine->runtime != NULL && engine->runtime->line > 0 ? engine->runtime->file : NULL;
+  int32_t line;
+  const char *file = pto_engine_get_call (engine, &line);
   bool is_submit = file != NULL;
-  int32_t line = is_submit ? engine->runtime->line : 0;
   uint32_t depth = engine->depth < PTO_SCOPE_MAX ? engine->depth : PTO_SCOPE_MAX;
-  const char *slash;
 
   while (depth-- > 0 && file == NULL)
     {
@@ -235,14 +232,18 @@ pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t s
       line = engine->scopes[depth].line;
     }
   text[0] = '\0';
-  if (file == NULL)
-    return;
-  slash = strrchr (file, '/');
-  snprintf (text, size, _ (", %s at %s:%d"), is_submit ? "submitted" : _ ("in the scope opened"),
-            slash != NULL ? slash + 1 : file, line);
+  if (file != NULL)
+    snprintf (text, size, _ (", %s at %s:%d"), is_submit ? "submitted" : _ ("in the scope opened"),
+              pto_base_name (file), line);
 }
 
-void
+const char *
+pto_engine_more_places (const struct pto_engine *engine)
+{
+  return engine->config.more_places != NULL ? _ (engine->config.more_places) : _ ("ask for less");
+}
+
+bool
 pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
                    const char *format, ...)
 {
@@ -254,8 +255,8 @@ pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status s
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   pto_engine_describe_place (engine, place, sizeof place);
-  pto_engine_fail (engine, status, _ ("task %" PRIu64 " (%s)%s: %s"), engine->submitted,
-                   pto_engine_kernel_name (engine, kernel), place, why);
+  return pto_engine_fail (engine, status, _ ("task %" PRIu64 " (%s)%s: %s"), engine->submitted,
+                          pto_engine_kernel_name (engine, kernel), place, why);
 }
 
 bool

@@ -16,13 +16,21 @@
  */
 #pragma once
 
+#include "exec/pto-atomic.h"
 #include "exec/pto-exec.h"
+#include "bits.h"
 #include "dependency-observer.h"
 #include "ready-queue.h"
 #include "ring.h"
 #include "status.h"
 #include "task-parts.h"
 #include "trace.h"
+
+/* All that the engine is made of uses these. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
 /* Workers of every level there is, SUB workers, and what needs nobody. */
@@ -144,30 +152,28 @@ struct pto_scope
   int32_t line;
 };
 
+enum pto_good
+{
+  PTO_GOOD_TASKS,
+  PTO_GOOD_HEAP,
+  PTO_GOOD_STORAGE, /* arguments */
+  PTO_GOOD_EDGES,
+  PTO_GOOD_NODES, /* of the map */
+  PTO_N_GOODS
+};
+
 /* What a run would have needed of one ring. Counted on after a deadlock, while the orchestration
  * goes on with calls that do nothing else, so that the report can name a setting that passes. */
 struct pto_demand
 {
-  uint32_t held; /* tasks held by open scopes now; with them: */
-  uint32_t peak_held;
-  uint64_t heap;
-  uint64_t peak_heap;
-  uint64_t largest_heap; /* of one task */
-  uint64_t storage;      /* arguments */
-  uint64_t peak_storage;
-  uint64_t largest_storage;
+  uint64_t now[PTO_N_GOODS]; /* held by open scopes */
   /* What scopes that have ended hold, since tasks of theirs come after one that is not published.
-   * Counted after such a deadlock only. */
-  uint32_t late_held;
-  uint64_t late_heap;
-  uint64_t late_storage;
-  uint64_t late_edges;
-  uint64_t edges;
-  uint64_t peak_edges;
-  uint64_t nodes; /* of the map */
-  uint64_t peak_nodes;
-  uint32_t counted; /* tasks that a deadlock kept from being submitted */
-  uint32_t let_go;  /* of these, by scopes that have ended */
+   * Counted after such a deadlock only; nodes stay with the others. */
+  uint64_t late[PTO_N_GOODS];
+  uint64_t peak[PTO_N_GOODS];
+  uint64_t largest[PTO_N_GOODS]; /* of one task; not of edges, nor of nodes */
+  uint32_t counted;              /* tasks that a deadlock kept from being submitted */
+  uint32_t let_go;               /* of these, by scopes that have ended */
 };
 
 /* After a deadlock submits only count. What was full, where, and who held it. */
@@ -534,17 +540,37 @@ pto_engine_stamp_own (const struct pto_engine *engine)
                               : pto_now (engine->exec) - engine->time_base;
 }
 
-/* Latches the first fatal error. */
-void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
+/* A lock that nobody keeps while he waits for anything: 1 while somebody has it. Acquire and
+ * release pair with each other. */
+static inline void
+pto_engine_lock (struct pto_engine *engine, _Atomic uint32_t *lock)
+{
+  while (pto_exchange_acquire (lock, 1) != 0)
+    pto_yield (engine->exec);
+}
+
+/* Latches the first fatal error. Returns false. */
+bool pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));
-/* " at x.c:12": where the orchestration made its last call, if that is known. Submitter. */
+/* Where the orchestration made its last call. NULL, and line 0: that is not known. Submitter. */
+static inline const char *
+pto_engine_get_call (const struct pto_engine *engine, int32_t *line)
+{
+  *line = engine->runtime != NULL && engine->runtime->line > 0 ? engine->runtime->line : 0;
+  return *line > 0 ? engine->runtime->file : NULL;
+}
+/* " at x.c:12"; without a file nothing. */
+void pto_describe_at (const char *file, int32_t line, char *text, size_t size);
+/* The same of where the orchestration made its last call. Submitter. */
 void pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size);
 /* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
  * innermost whose place is. Submitter. */
 void pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size);
+/* What to do where a task asks for more places than there are. */
+const char *pto_engine_more_places (const struct pto_engine *engine);
 /* What is submitted now is no task, and the run fails: "task 3 (add), submitted at x.c:12: ...".
- * Submitter. */
-void pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
+ * Submitter. Returns false. */
+bool pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
                         const char *format, ...) __attribute__ ((cold, format (printf, 4, 5)));
 /* Fails the run under way as cancelled: no task begins any more on whoever has not looked yet.
  * Wakes the submitter. A call that comes between two runs does nothing; begin and end of a run ask

@@ -44,26 +44,32 @@ pto_report_append (struct pto_report *report, const char *format, ...)
 }
 
 const char *
+pto_base_name (const char *file)
+{
+  const char *slash = strrchr (file, '/');
+
+  return slash != NULL ? slash + 1 : file;
+}
+
+const char *
 pto_tensor_status_text (uint32_t status)
 {
-  switch (status)
-    {
-    case PTO2_TENSOR_BAD_SHAPE:
-      return _ ("a tensor has 1 to 5 dimensions of at least one element and a known type");
-    case PTO2_TENSOR_OUT_OF_BOUNDS:
-      return _ ("the view reaches beyond its tensor");
-    case PTO2_TENSOR_BAD_RESHAPE:
-      return _ ("reshape() needs a contiguous tensor and the same number of elements");
-    case PTO2_TENSOR_BAD_TRANSPOSE:
-      return _ ("transpose() names a dimension that the tensor does not have");
-    case PTO2_TENSOR_NO_POOL:
-      return _ ("make_tensor() was called outside of an orchestration");
-    case PTO2_TENSOR_NO_ARGUMENT:
-      return _ ("pto2_rt_arg_tensor() was asked for what was no tensor");
-    case PTO2_TENSOR_NO_INITIAL:
-      return _ ("a kernel of the program combines what is reduced, and only the program knows what "
-                "copies begin with: give make_reduction_param() an initial value");
-    default:
-      return _ ("the tensor is not initialized");
-    }
+  static const char *const texts[] = {
+    [PTO2_TENSOR_BAD_SHAPE]
+    = N_ ("a tensor has 1 to 5 dimensions of at least one element and a known type"),
+    [PTO2_TENSOR_OUT_OF_BOUNDS] = N_ ("the view reaches beyond its tensor"),
+    [PTO2_TENSOR_BAD_RESHAPE]
+    = N_ ("reshape() needs a contiguous tensor and the same number of elements"),
+    [PTO2_TENSOR_BAD_TRANSPOSE]
+    = N_ ("transpose() names a dimension that the tensor does not have"),
+    [PTO2_TENSOR_NO_POOL] = N_ ("make_tensor() was called outside of an orchestration"),
+    [PTO2_TENSOR_NO_ARGUMENT] = N_ ("pto2_rt_arg_tensor() was asked for what was no tensor"),
+    [PTO2_TENSOR_NO_INITIAL]
+    = N_ ("a kernel of the program combines what is reduced, and only the program knows what "
+          "copies begin with: give make_reduction_param() an initial value"),
+  };
+
+  return status < sizeof texts / sizeof texts[0] && texts[status] != NULL
+             ? _ (texts[status])
+             : _ ("the tensor is not initialized");
 }

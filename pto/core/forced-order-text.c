@@ -29,9 +29,6 @@ struct reading
   struct pto_report *report;
 };
 
-static const char *const hazard_names[] = { "raw", "waw", "war" };
-static const uint32_t hazards[] = { PTO_HAZARD_RAW, PTO_HAZARD_WAW, PTO_HAZARD_WAR };
-
 static enum pto_status
 refuse (const struct reading *reading, const struct item *item, const char *why)
 {
@@ -40,6 +37,18 @@ refuse (const struct reading *reading, const struct item *item, const char *why)
   return pto_report_set (reading->report, PTO_STATUS_INVALID_ARGS, "%s: \"%.*s%s\": %s",
                          reading->as, (int) (long_one ? QUOTED_MAX : item->length), item->at,
                          long_one ? "..." : "", why);
+}
+
+uint32_t
+pto_hazard_named (const char *text, size_t length)
+{
+  static const char names[][4] = { "raw", "waw", "war" };
+  static const uint32_t hazards[] = { PTO_HAZARD_RAW, PTO_HAZARD_WAW, PTO_HAZARD_WAR };
+
+  for (uint32_t i = 0; i < 3 && length == 3; i++)
+    if (memcmp (text, names[i], length) == 0)
+      return hazards[i];
+  return 0;
 }
 
 static bool
@@ -100,16 +109,8 @@ add_delay (struct reading *reading, struct pto_delay delay)
 {
   struct pto_schedule *schedule = reading->schedule;
 
-  if (schedule->n_delays == reading->capacity)
-    {
-      uint32_t more = reading->capacity > 0 ? reading->capacity * 2 : 8;
-      struct pto_delay *delays = realloc (schedule->delays, more * sizeof *delays);
-
-      if (delays == NULL)
-        return false;
-      schedule->delays = delays;
-      reading->capacity = more;
-    }
+  if (!pto_array_has_room (schedule->delays, schedule->n_delays, reading->capacity))
+    return false;
   schedule->delays[schedule->n_delays++] = delay;
   return true;
 }
@@ -144,13 +145,12 @@ read_delay (struct reading *reading, const struct item *item)
 static enum pto_status
 read_without (struct reading *reading, const struct item *item, const struct item *name)
 {
-  for (uint32_t i = 0; i < 3; i++)
-    if (is_word (name, hazard_names[i]))
-      {
-        reading->schedule->without |= hazards[i];
-        return PTO_OK;
-      }
-  return refuse (reading, item, _ ("without-raw, without-waw or without-war wanted"));
+  uint32_t hazard = pto_hazard_named (name->at, name->length);
+
+  if (hazard == 0)
+    return refuse (reading, item, _ ("without-raw, without-waw or without-war wanted"));
+  reading->schedule->without |= hazard;
+  return PTO_OK;
 }
 
 static int

@@ -36,6 +36,8 @@ struct pto_schedule
  * wrong; nothing is to be cleared then. Any thread. */
 enum pto_status pto_schedule_parse (struct pto_schedule *schedule, const char *text, const char *as,
                                     struct pto_report *report);
+/* The hazard, PTO_HAZARD_*, that so many letters name; 0: none. */
+uint32_t pto_hazard_named (const char *text, size_t length);
 void pto_schedule_clear (struct pto_schedule *schedule);
 /* The delays of one task; gives how many. */
 uint32_t pto_schedule_find (const struct pto_schedule *schedule, pto_task_id task,

@@ -5,11 +5,6 @@
 #include "forced-order.h"
 
 #include "exec/translate.h"
-#include "bits.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Half of the seeds let the submitter go ahead as far as it can, the others by so many tasks. */
 #define LEAD_SHIFT_MAX 6u
@@ -31,9 +26,10 @@ struct pto_order
   uint32_t n_open;    /* of them, those that were not let go yet */
   struct held *ready; /* a heap */
   uint32_t n_ready;
+  uint32_t ready_room;
   struct held *delayed; /* in no order */
   uint32_t n_delayed;
-  uint32_t capacity; /* of both */
+  uint32_t delayed_room;
 };
 
 static uint64_t
@@ -136,34 +132,14 @@ pto_order_leave_out (const struct pto_order *order, struct pto_deps *deps)
     deps->count = n;
 }
 
-/* Both lists have room for all that are taken. */
-static bool
-make_room (struct pto_order *order)
-{
-  uint32_t capacity = order->capacity > 0 ? order->capacity * 2 : 64;
-  struct held *ready;
-  struct held *delayed;
-
-  if (order->n_open < order->capacity)
-    return true;
-  ready = realloc (order->ready, capacity * sizeof *ready);
-  if (ready != NULL)
-    order->ready = ready;
-  delayed = realloc (order->delayed, capacity * sizeof *delayed);
-  if (delayed != NULL)
-    order->delayed = delayed;
-  if (ready == NULL || delayed == NULL)
-    return false;
-  order->capacity = capacity;
-  return true;
-}
-
 void
 pto_order_take (struct pto_engine *engine, struct pto_slot *slot)
 {
   struct pto_order *order = engine->order;
 
-  if (!make_room (order))
+  /* Both lists have room for all that are taken. */
+  if (!pto_array_has_room (order->ready, order->n_open, order->ready_room)
+      || !pto_array_has_room (order->delayed, order->n_open, order->delayed_room))
     {
       /* It goes its own way, and passes by. */
       pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for the order of %u tasks"),

@@ -9,10 +9,6 @@
 #include "core-placement.h"
 #include "submission.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Where it is full, addresses come again: nothing is told apart by them. */
@@ -30,12 +26,9 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
   struct pto_map *map;
 
   if (engine->config.rename)
-    {
-      pto_engine_fail (
-          engine, PTO_STATUS_INVALID_ARGS,
-          _ ("a graph can not be captured where outputs are renamed: set rename to 0"));
-      return false;
-    }
+    return pto_engine_fail (
+        engine, PTO_STATUS_INVALID_ARGS,
+        _ ("a graph can not be captured where outputs are renamed: set rename to 0"));
   map = pto_map_new (&config);
   capture->region
       = mmap (NULL, REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,8 +37,8 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
       if (capture->region != MAP_FAILED)
         munmap (capture->region, REGION_BYTES);
       pto_map_free (map);
-      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no address space to capture a graph"));
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                              _ ("no address space to capture a graph"));
     }
   capture->graph->captured = true;
   capture->map = engine->map;
@@ -134,20 +127,6 @@ refuse (struct pto_capture *capture, uint32_t index, const char *why)
   return false;
 }
 
-/* Is there room for one more, at n? Arrays double at powers of two. */
-static bool
-grow (void **items, uint32_t n, size_t size)
-{
-  void *grown;
-
-  if (n != 0 && (n < 64 || (n & (n - 1)) != 0))
-    return true;
-  grown = realloc (*items, (n < 64 ? 64 : 2 * (size_t) n) * size);
-  if (grown != NULL)
-    *items = grown;
-  return grown != NULL;
-}
-
 static uint32_t
 task_of (const struct pto_capture *capture, pto_task_id id)
 {
@@ -181,7 +160,7 @@ add_made (struct pto_engine *engine, const Tensor *tensor, uint64_t address)
   struct pto_capture *capture = engine->capture;
   uint32_t memory = pto_plan_add_memory (capture->graph, tensor->buffer.size);
 
-  if (!grow ((void **) &capture->addresses, capture->n_addresses, sizeof *capture->addresses)
+  if (!pto_array_has_room (capture->addresses, capture->n_addresses, capture->max_addresses)
       || capture->graph->no_memory)
     return false;
   capture->addresses[capture->n_addresses++] = address;
@@ -228,6 +207,8 @@ pto_capture_task (struct pto_engine *engine, const struct pto_submit *submit, ui
   struct pto_capture *capture = engine->capture;
   uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
   uint64_t made = heap;
+  const char *file;
+  int32_t line;
   uint32_t task;
   bool ok = true;
 
@@ -247,12 +228,13 @@ pto_capture_task (struct pto_engine *engine, const struct pto_submit *submit, ui
         return refuse (capture, i, why);
     }
   task = pto_plan_add_task (capture->graph, submit, ring);
-  if (engine->runtime != NULL && engine->runtime->line > 0)
-    pto_plan_set_place (capture->graph, engine->runtime->file, (uint32_t) engine->runtime->line);
+  file = pto_engine_get_call (engine, &line);
+  pto_plan_set_place (capture->graph, file, (uint32_t) line);
   for (uint32_t i = 0; i < submit->n_params && submit->kernel != PTO_KERNEL_NONE; i++)
     if (submit->params[i].type == PTO_PARAM_COMMUTATIVE)
       pto_plan_add_token (capture->graph, engine->accesses[i].token);
-  ok = grow ((void **) &capture->tasks[ring], capture->n_in_ring[ring], sizeof (uint32_t))
+  ok = pto_array_has_room (capture->tasks[ring], capture->n_in_ring[ring],
+                           capture->max_in_ring[ring])
        && !capture->graph->no_memory;
   if (ok)
     capture->tasks[ring][capture->n_in_ring[ring]++] = task;

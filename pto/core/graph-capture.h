@@ -23,12 +23,14 @@ struct pto_capture
   /* Capture's own. */
   uint8_t *region; /* what stands for memory of the runtime */
   uint64_t used;
-  struct pto_map *map;           /* the engine's */
-  uint32_t first[PTO_RINGS];     /* heads by then */
-  uint32_t n_in_ring[PTO_RINGS]; /* room in: */
-  uint32_t *tasks[PTO_RINGS];    /* of the graph, by position in the ring */
-  uint64_t *addresses;           /* of the graph's memory */
+  struct pto_map *map;        /* the engine's */
+  uint32_t first[PTO_RINGS];  /* heads by then */
+  uint32_t *tasks[PTO_RINGS]; /* of the graph, by position in the ring */
+  uint32_t n_in_ring[PTO_RINGS];
+  uint32_t max_in_ring[PTO_RINGS];
+  uint64_t *addresses; /* of the graph's memory */
   uint32_t n_addresses;
+  uint32_t max_addresses;
 };
 
 /* Behind pto_engine_begin(); from here on everything is written down. false: the run has failed. */

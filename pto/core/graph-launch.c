@@ -7,9 +7,7 @@
  */
 #include "graph-launch.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "cohort.h"
 #include "commutative.h"
 #include "completion.h"
@@ -21,11 +19,6 @@
 #include "run-inline.h"
 #include "submit.h"
 #include "unwritten-memory.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Tasks that are let go together: nobody knows them before, so that they are linked to each other
  * without atomic operations. */
@@ -281,76 +274,33 @@ observe_args (const struct launch *launch, const struct pto_slot *slot,
   pto_observe_args (launch->engine, slot, types);
 }
 
-/* What of a task with parts goes with its arguments. */
-struct parts
-{
-  struct pto_wish wish;
-  uint32_t n_blocks;
-  uint32_t bytes; /* 0: it has none */
-};
-
-/* Behind what goes with the task besides. */
+/* Bytes that go with its arguments, but for its claims. */
 static inline uint32_t
-parts_offset (const struct pto_plan_task *task)
-{
-  return (uint32_t) align_up (task->extra_bytes, alignof (struct pto_party));
-}
-
-static uint32_t
-parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
-{
-  const struct pto_plan_parts *parts;
-  struct pto_wish wish;
-
-  if (task->parts == 0)
-    return 0;
-  parts = &graph->parts[task->parts - 1];
-  wish = (struct pto_wish){ .n_members = parts->n_members };
-  return (uint32_t) (parts->n_members > 0 ? pto_party_size (&wish) : sizeof (struct pto_parts));
-}
-
-/* Bytes of what a task has beside its arguments. */
-static uint32_t
 extra_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 {
-  return parts_offset (task) + parts_bytes (graph, task)
-         + (uint32_t) pto_claims_size (task->n_tokens);
+  return task->extra_bytes
+         + (PTO_LIKELY (task->parts == 0)
+                ? 0
+                : pto_parts_bytes (task->extra_bytes,
+                                   graph->parts[task->parts - 1].wish.n_members));
 }
 
-/* false: there can never be such places, and the run has failed. */
+/* What a task with parts asks for. false: there can never be such places, and the run has failed.
+ */
 static __attribute__ ((noinline)) bool
-admit_parts (struct launch *launch, uint32_t number, struct parts *parts)
+admit_parts (struct launch *launch, uint32_t number, struct pto_wish *wish)
 {
   const struct pto_plan_task *task = &launch->graph->tasks[number];
-  const struct pto_plan_parts *planned = &launch->graph->parts[task->parts - 1];
+  const struct pto_plan_parts *parts = &launch->graph->parts[task->parts - 1];
 
   note_place (launch, number);
-  parts->n_blocks = planned->n_blocks;
-  parts->bytes = parts_bytes (launch->graph, task);
-  parts->wish = (struct pto_wish){ .together = planned->together,
-                                   .cohort = planned->cohort != PTO_COHORT_NONE
-                                                 ? launch->cohorts[planned->cohort]
-                                                 : PTO_COHORT_NONE,
-                                   .n_at_once = planned->n_at_once,
-                                   .n_members = planned->n_members,
-                                   .members = &launch->members[planned->first_member] };
-  return planned->n_members == 0
+  *wish = parts->wish;
+  wish->members = &launch->members[parts->first_member];
+  if (wish->cohort != PTO_COHORT_NONE)
+    wish->cohort = launch->cohorts[wish->cohort];
+  return wish->n_members == 0
          || pto_place_admit (launch->engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
-                             &parts->wish, parts->n_blocks);
-}
-
-static __attribute__ ((noinline)) void
-fill_parts (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *task,
-            const struct parts *parts)
-{
-  const struct pto_wish *wish = parts->wish.n_members > 0 ? &parts->wish : NULL;
-  void *at = (uint8_t *) pto_payload_extra (slot->payload) + parts_offset (task);
-
-  if (wish != NULL)
-    pto_party_init ((struct pto_party *) at, wish, parts->n_blocks);
-  else
-    pto_parts_init ((struct pto_parts *) at, parts->n_blocks, parts->n_blocks);
-  pto_engine_set_parts (launch->engine, slot, (struct pto_parts *) at, wish);
+                             wish, parts->n_blocks);
 }
 
 /* The slot of a task; where there is no room, those that are held go first. */
@@ -425,7 +375,7 @@ launch_task (struct launch *launch, uint32_t number)
   const struct pto_plan_task *task = &launch->graph->tasks[number];
   struct pto_needs needs
       = { .n_tensors = 0, .n_outputs = task->n_made, .ring = task->ring }; /* none for the map */
-  struct parts parts;
+  struct pto_wish wish;                                                    /* of one with parts */
   struct pto_ring *ring = &engine->rings[task->ring];
   struct pto_room room;
   struct pto_links links;
@@ -436,13 +386,13 @@ launch_task (struct launch *launch, uint32_t number)
   uint32_t queue;
   uint32_t done;
 
-  parts.bytes = 0;
+  wish.n_members = 0;
   if (PTO_UNLIKELY (pto_engine_has_failed (engine))
       || (launch->n_linked == 0 && !pto_engine_may_submit (engine))
       || (PTO_UNLIKELY (task->terms.priority != 0)
           && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
                                        task->terms.priority))
-      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, number, &parts)))
+      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, number, &wish)))
     return false;
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
@@ -470,15 +420,15 @@ launch_task (struct launch *launch, uint32_t number)
   needs.claims = pto_claims_size (task->n_tokens);
   needs.storage
       = pto_engine_storage_bytes (task->n_args, task->n_tensors, needs.n_guards, needs.n_fences,
-                                  parts_offset (task) + parts.bytes + (uint32_t) needs.claims);
-  slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
-                    &room);
+                                  extra_bytes (launch->graph, task) + (uint32_t) needs.claims);
+  slot = take_slot (launch, task, &needs, wish.n_members > 0, n_wait, &room);
   if (slot == NULL)
     return false;
   queue = slot->queue;
   fill (launch, slot, task, &needs, &room);
-  if (PTO_UNLIKELY (parts.bytes > 0))
-    fill_parts (launch, slot, task, &parts);
+  if (PTO_UNLIKELY (task->parts > 0))
+    pto_engine_add_parts (engine, slot, task->extra_bytes, wish.n_members > 0 ? &wish : NULL,
+                          launch->graph->parts[task->parts - 1].n_blocks);
   if (PTO_UNLIKELY (engine->observed))
     observe_args (launch, slot, task);
   if (launch->n_linked > 0)
@@ -514,50 +464,48 @@ keep_pace (struct launch *launch, uint32_t number)
   return launch->asked->pace (launch->asked->data, number);
 }
 
-/* What the graph holds at one time, for the words of a deadlock; nothing else is held then. */
+/* What one of its tasks takes, for the words of a deadlock. */
 static __attribute__ ((cold)) void
-count_demand (struct launch *launch)
+get_demand (const struct pto_engine *engine, const struct pto_plan *graph, uint32_t number,
+            uint64_t goods[PTO_N_GOODS])
 {
-  struct pto_engine *engine = launch->engine;
-  const struct pto_plan *graph = launch->graph;
+  const struct pto_plan_task *task = &graph->tasks[number];
+
+  goods[PTO_GOOD_TASKS] = 1;
+  goods[PTO_GOOD_HEAP] = heap_bytes (engine, graph, task);
+  goods[PTO_GOOD_STORAGE] = pto_engine_storage_bytes (
+      task->n_args, task->n_tensors, task->n_made + task->n_fenced, task->n_fenced,
+      extra_bytes (graph, task) + (uint32_t) pto_claims_size (task->n_tokens));
+  goods[PTO_GOOD_EDGES] = task->n_deps;
+  goods[PTO_GOOD_NODES] = 0;
+}
+
+/* What the graph holds at one time; nothing else is held then. */
+static __attribute__ ((cold)) void
+count_demand (struct pto_engine *engine, const struct pto_plan *graph)
+{
   uint32_t let_go[PTO_RINGS] = { 0 };
+  uint64_t goods[PTO_N_GOODS];
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    {
-      engine->demand[r].held = 0;
-      engine->demand[r].heap = 0;
-      engine->demand[r].storage = 0;
-      engine->demand[r].edges = 0;
-    }
+    memset (engine->demand[r].now, 0, sizeof engine->demand[r].now);
   for (uint32_t t = 0; t < graph->n_tasks; t++)
     {
       const struct pto_plan_task *task = &graph->tasks[t];
       struct pto_demand *demand = &engine->demand[task->ring];
-      uint64_t heap = heap_bytes (engine, graph, task);
-      uint64_t storage
-          = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
-                                      task->n_fenced, extra_bytes (graph, task));
 
       for (; let_go[task->ring] < task->floor; let_go[task->ring]++)
         {
-          const struct pto_plan_task *old
-              = &graph->tasks[graph->rings[task->ring][let_go[task->ring]]];
-
-          demand->held--;
-          demand->edges -= old->n_deps;
-          demand->heap -= heap_bytes (engine, graph, old);
-          demand->storage
-              -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made + old->n_fenced,
-                                           old->n_fenced, extra_bytes (graph, old));
+          get_demand (engine, graph, graph->rings[task->ring][let_go[task->ring]], goods);
+          for (uint32_t i = 0; i < PTO_N_GOODS; i++)
+            demand->now[i] -= goods[i];
         }
-      demand->held++;
-      demand->edges += task->n_deps;
-      demand->heap += heap;
-      demand->storage += storage;
-      if (heap > demand->largest_heap)
-        demand->largest_heap = heap;
-      if (storage > demand->largest_storage)
-        demand->largest_storage = storage;
+      get_demand (engine, graph, t, goods);
+      for (uint32_t i = 0; i < PTO_N_GOODS; i++)
+        {
+          demand->now[i] += goods[i];
+          demand->largest[i] = max_of (demand->largest[i], goods[i]);
+        }
       pto_engine_note_peaks (engine);
     }
 }
@@ -566,16 +514,13 @@ count_demand (struct launch *launch)
 static __attribute__ ((cold)) void
 count_held_up (struct pto_engine *engine, const struct pto_plan *graph, uint32_t first)
 {
+  uint64_t goods[PTO_N_GOODS];
+
   for (uint32_t t = first; t < graph->n_tasks; t++)
     {
-      const struct pto_plan_task *task = &graph->tasks[t];
-      struct pto_demand *demand = &engine->demand[task->ring];
-
-      demand->late_held++;
-      demand->late_heap += heap_bytes (engine, graph, task);
-      demand->late_storage
-          += pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made + task->n_fenced,
-                                       task->n_fenced, extra_bytes (graph, task));
+      get_demand (engine, graph, t, goods);
+      for (uint32_t i = 0; i < PTO_GOOD_EDGES; i++)
+        engine->demand[graph->tasks[t].ring].late[i] += goods[i];
     }
   pto_engine_note_peaks (engine);
 }
@@ -586,12 +531,10 @@ describe_place (const struct pto_plan *graph, uint32_t task, char *text, size_t 
 {
   uint32_t line;
   const char *file = pto_plan_get_place (graph, task, &line);
-  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
 
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, _ (" (submitted at %s:%" PRIu32 ")"), slash != NULL ? slash + 1 : file,
-              line);
+    snprintf (text, size, _ (" (submitted at %s:%" PRIu32 ")"), pto_base_name (file), line);
 }
 
 const char *
@@ -610,13 +553,10 @@ pto_engine_describe_submit (const struct pto_engine *engine, const struct pto_pa
 {
   uint32_t line;
   const char *file = pto_engine_get_place (engine, payload, &line);
-  const char *slash;
 
   text[0] = '\0';
-  if (file == NULL)
-    return;
-  slash = strrchr (file, '/');
-  snprintf (text, size, _ (", submitted at %s:%" PRIu32), slash != NULL ? slash + 1 : file, line);
+  if (file != NULL)
+    snprintf (text, size, _ (", submitted at %s:%" PRIu32), pto_base_name (file), line);
 }
 
 bool
@@ -638,7 +578,8 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   launch.members = malloc (((size_t) graph->n_members + 1) * sizeof *launch.members);
   launch.cohorts = malloc (((size_t) graph->n_cohorts + 1) * sizeof *launch.cohorts);
   if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
-      || launch.cohorts == NULL || !pto_deps_reserve (&engine->deps, graph->max_deps)
+      || launch.cohorts == NULL
+      || !pto_array_has_room (engine->deps.items, graph->max_deps, engine->deps.capacity)
       || !pto_shared_tensors_reserve (&engine->shared, graph->n_shared))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                      _ ("no memory to launch a graph of %" PRIu32 " tasks"), graph->n_tasks);
@@ -681,7 +622,7 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
       if (engine->deadlock.unpublished > 0)
         count_held_up (engine, graph, n);
       else
-        count_demand (&launch);
+        count_demand (engine, graph);
     }
   if (engine->runtime != NULL)
     engine->runtime->line = 0;

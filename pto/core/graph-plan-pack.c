@@ -78,11 +78,11 @@ pack_parts (struct pto_pack *pack, void *item)
   struct pto_plan_parts *parts = item;
 
   PTO_PACK (pack, parts->n_blocks);
-  PTO_PACK (pack, parts->n_at_once);
+  PTO_PACK (pack, parts->wish.n_at_once);
   PTO_PACK (pack, parts->first_member);
-  PTO_PACK (pack, parts->n_members);
-  PTO_PACK (pack, parts->cohort);
-  pto_pack_flag (pack, &parts->together);
+  PTO_PACK (pack, parts->wish.n_members);
+  PTO_PACK (pack, parts->wish.cohort);
+  pto_pack_flag (pack, &parts->wish.together);
 }
 
 static void
@@ -264,9 +264,9 @@ check_tables (const struct pto_plan *graph)
       const struct pto_plan_parts *parts = &graph->parts[i];
 
       ok = parts->n_blocks > 0 && parts->first_member <= graph->n_members
-           && parts->n_members <= graph->n_members - parts->first_member
-           && parts->n_members % (parts->n_at_once > 1 ? parts->n_at_once : 1) == 0
-           && (parts->cohort == PTO_COHORT_NONE || parts->cohort < graph->n_cohorts);
+           && parts->wish.n_members <= graph->n_members - parts->first_member
+           && parts->wish.n_members % (parts->wish.n_at_once > 1 ? parts->wish.n_at_once : 1) == 0
+           && (parts->wish.cohort == PTO_COHORT_NONE || parts->wish.cohort < graph->n_cohorts);
     }
   for (uint32_t i = 0; i < graph->n_edges && ok; i++)
     ok = graph->edges[i].consumer < graph->n_tasks && graph->edges[i].producer < graph->n_tasks
@@ -386,7 +386,7 @@ check_members (const struct pto_plan *graph, const struct pto_plan_task *task)
   if (task->parts == 0)
     return true;
   parts = &graph->parts[task->parts - 1];
-  for (uint32_t m = 0; m < parts->n_members && ok; m++)
+  for (uint32_t m = 0; m < parts->wish.n_members && ok; m++)
     {
       const struct pto_need *need = &graph->members[parts->first_member + m];
 
@@ -462,8 +462,8 @@ check_tasks (struct pto_plan *graph, struct looks *looks)
       uint32_t parts = graph->tasks[t].parts;
 
       ok = check_holds (graph, t, looks) && check_task (graph, t, looks)
-           && (parts == 0 || graph->parts[parts - 1].cohort == PTO_COHORT_NONE
-               || looks->held[graph->parts[parts - 1].cohort]);
+           && (parts == 0 || graph->parts[parts - 1].wish.cohort == PTO_COHORT_NONE
+               || looks->held[graph->parts[parts - 1].wish.cohort]);
     }
   return ok && check_holds (graph, graph->n_tasks, looks) && looks->n_holds == graph->n_holds;
 }

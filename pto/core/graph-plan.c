@@ -6,13 +6,7 @@
 #include "graph-plan.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "core-placement.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NOBODY UINT32_MAX
 
@@ -22,32 +16,26 @@ pto_plan_new (void)
   return calloc (1, sizeof (struct pto_plan));
 }
 
+static void
+free_arrays (struct pto_plan *graph)
+{
+  void *arrays[]
+      = { graph->tasks,   graph->places, graph->names,      graph->args,       graph->types,
+          graph->deps,    graph->shapes, graph->kernels,    graph->params,     graph->parts,
+          graph->members, graph->tokens, graph->extra,      graph->holds,      graph->creators,
+          graph->sizes,   graph->edges,  graph->reductions, graph->shape_table };
+
+  for (uint32_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+    free (arrays[i]);
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    free (graph->rings[r]);
+}
+
 void
 pto_plan_free (struct pto_plan *graph)
 {
-  if (graph == NULL)
-    return;
-  free (graph->tasks);
-  free (graph->places);
-  free (graph->names);
-  free (graph->args);
-  free (graph->types);
-  free (graph->deps);
-  free (graph->shapes);
-  free (graph->kernels);
-  free (graph->params);
-  free (graph->parts);
-  free (graph->members);
-  free (graph->tokens);
-  free (graph->extra);
-  free (graph->holds);
-  free (graph->creators);
-  free (graph->sizes);
-  for (uint32_t r = 0; r < PTO_RINGS; r++)
-    free (graph->rings[r]);
-  free (graph->edges);
-  free (graph->reductions);
-  free (graph->shape_table);
+  if (graph != NULL)
+    free_arrays (graph);
   free (graph);
 }
 
@@ -173,18 +161,14 @@ add_parts (struct pto_plan *graph, const struct pto_submit *submit, struct pto_p
   const struct pto_wish *wish = submit->wish;
   struct pto_plan_parts parts = { .n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1,
                                   .first_member = graph->n_members,
-                                  .cohort = PTO_COHORT_NONE };
+                                  .wish.cohort = PTO_COHORT_NONE };
 
   if (wish == NULL && parts.n_blocks == 1)
     return;
   if (wish != NULL)
-    {
-      parts.n_at_once = wish->n_at_once;
-      parts.n_members = wish->n_members;
-      parts.together = wish->together;
-      parts.cohort = wish->cohort;
-    }
-  for (uint32_t i = 0; i < parts.n_members; i++)
+    parts.wish = *wish;
+  parts.wish.members = NULL;
+  for (uint32_t i = 0; i < parts.wish.n_members; i++)
     {
       struct pto_need need = wish->members[i];
 
@@ -632,12 +616,14 @@ open_workshop (const struct pto_plan *graph, struct workshop *shop)
   shop->tasks = malloc (n * sizeof *shop->tasks);
   shop->places = malloc (n * sizeof *shop->places);
   shop->deps = malloc (n * sizeof *shop->deps);
-  shop->first = malloc (n * sizeof *shop->first);
-  shop->a = malloc (n * sizeof *shop->a);
-  shop->b = malloc (n * sizeof *shop->b);
-  shop->c = malloc (n * sizeof *shop->c);
-  return shop->edges != NULL && shop->tasks != NULL && shop->places != NULL && shop->deps != NULL
-         && shop->first != NULL && shop->a != NULL && shop->b != NULL && shop->c != NULL;
+  shop->first = malloc (4 * n * sizeof *shop->first);
+  if (shop->edges == NULL || shop->tasks == NULL || shop->places == NULL || shop->deps == NULL
+      || shop->first == NULL)
+    return false;
+  shop->a = shop->first + n;
+  shop->b = shop->a + n;
+  shop->c = shop->b + n;
+  return true;
 }
 
 static void
@@ -648,9 +634,6 @@ close_workshop (struct workshop *shop)
   free (shop->places);
   free (shop->deps);
   free (shop->first);
-  free (shop->a);
-  free (shop->b);
-  free (shop->c);
 }
 
 static enum pto_status
@@ -787,8 +770,7 @@ place_deps (struct pto_plan *graph, struct workshop *shop)
               = (struct pto_dep){ PTO_TASK_ID (of->ring, of->position), shop->edges[e].kinds };
         }
       task->n_deps = graph->n_deps - task->first_dep;
-      if (task->n_deps > graph->max_deps)
-        graph->max_deps = task->n_deps;
+      graph->max_deps = max_of (graph->max_deps, task->n_deps);
       if (task->n_args > graph->max_args + ((task->kernel & PTO_PLAN_IF) != 0))
         graph->max_args = task->n_args - ((task->kernel & PTO_PLAN_IF) != 0);
     }

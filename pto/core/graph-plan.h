@@ -96,16 +96,12 @@ struct pto_plan_kernel
   uint32_t queue;
 };
 
-/* A task of blocks, or of several members, which are in a row; n_members 0: of one kernel on any
- * place. */
+/* A task of blocks, or of several members, which are in a row; none: of one kernel on any place. */
 struct pto_plan_parts
 {
+  struct pto_wish wish; /* its cohort as it was numbered when the graph was built */
   uint32_t n_blocks;
-  uint32_t n_at_once;
-  uint32_t first_member;
-  uint32_t n_members;
-  uint32_t cohort; /* as it was numbered when the graph was built; PTO_COHORT_NONE: any */
-  bool together;
+  uint32_t first_member; /* instead of the wish's */
 };
 
 /* A cohort is held, or let go of, before a task is submitted. */

@@ -12,8 +12,6 @@
 #include "ready-queue.h"
 #include "run-machine.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 /* For 100 ms, about. */
@@ -51,11 +49,14 @@ pto_look_end (struct pto_machine *machine)
   pthread_mutex_unlock (&machine->door.lock);
 }
 
-/* Writes the name of a kernel, as messages have it. */
 static void
-look_name_kernel (const struct pto_engine *engine, uint32_t kernel, char *text, size_t size)
+describe_task (const struct pto_engine *engine, const struct pto_slot *slot, uint32_t kernel,
+               struct pto_look_task *task)
 {
-  snprintf (text, size, "%s", pto_engine_kernel_name (engine, kernel));
+  task->id = slot->id;
+  task->state = slot->state;
+  task->state_name = pto_task_state_name ((enum pto_task_state) task->state);
+  snprintf (task->kernel, sizeof task->kernel, "%s", pto_engine_kernel_name (engine, kernel));
 }
 
 /* --- slots --- */
@@ -81,37 +82,9 @@ is_alive (const struct pto_ring *ring, uint32_t local)
   return (int32_t) (local - first_of (ring)) >= 0;
 }
 
-/* The first line of a slot, which has all that is of interest, and how many edges it has. */
-struct slot
-{
-  uint32_t fanout;
-  uint32_t state;
-  pto_task_id id;
-  uint32_t first_edge;
-  uint32_t n_edges;
-  uint32_t kernel;
-  uint32_t queue;
-  uint32_t priority;
-  struct pto_party *party;
-};
-
-static void
-read_slot (const struct pto_slot *from, struct slot *slot)
-{
-  slot->fanout = atomic_load_explicit (&from->fanout, memory_order_relaxed);
-  slot->state = atomic_load_explicit (&from->state, memory_order_relaxed);
-  slot->id = pto_peek (&from->id);
-  slot->first_edge = pto_peek (&from->first_edge);
-  slot->n_edges = pto_peek (&from->n_edges);
-  slot->kernel = pto_peek (&from->kernel);
-  slot->queue = pto_peek (&from->queue);
-  slot->priority = pto_peek (&from->priority);
-  slot->party = pto_peek (&from->party);
-}
-
 /* Of a party the first member's, which is the one that it is named by elsewhere. */
 static uint32_t
-kernel_of (const struct slot *slot)
+kernel_of (const struct pto_slot *slot)
 {
   if (slot->kernel == PTO_KERNEL_NONE)
     return PTO_KERNEL_NONE;
@@ -131,7 +104,7 @@ is_in_storage (const struct pto_ring *ring, const void *at, uint64_t bytes)
 }
 
 static bool
-has_sound_party (const struct pto_ring *ring, const struct slot *slot)
+has_sound_party (const struct pto_ring *ring, const struct pto_slot *slot)
 {
   return slot->queue != PTO_QUEUE_LINE
          || is_in_storage (ring, slot->party,
@@ -144,7 +117,7 @@ pto_look_at_task (const struct pto_engine *engine, pto_task_id id, struct pto_lo
   uint32_t r = PTO_TASK_RING (id);
   uint32_t local = PTO_TASK_LOCAL (id);
   const struct pto_ring *ring;
-  struct slot slot;
+  struct pto_slot slot;
   uint32_t kernel;
 
   if (r >= PTO_RINGS)
@@ -152,17 +125,13 @@ pto_look_at_task (const struct pto_engine *engine, pto_task_id id, struct pto_lo
   ring = &engine->rings[r];
   if ((int32_t) (local - next_of (ring)) >= 0)
     return false;
-  read_slot (pto_ring_slot (ring, local), &slot);
+  slot = pto_peek (pto_ring_slot (ring, local));
   if (!has_sound_party (ring, &slot))
     return false;
   kernel = kernel_of (&slot);
   if (!is_alive (ring, local) || slot.id != id)
     return false;
-  *task = (struct pto_look_task){ .id = id,
-                                  .state = slot.state,
-                                  .state_name
-                                  = pto_task_state_name ((enum pto_task_state) slot.state) };
-  look_name_kernel (engine, kernel, task->kernel, sizeof task->kernel);
+  describe_task (engine, &slot, kernel, task);
   return true;
 }
 
@@ -189,8 +158,8 @@ is_listed (const struct pto_engine *engine, const struct pto_slot *producer, uin
 }
 
 static void
-look_at_producers (const struct pto_engine *engine, uint32_t ring_index, const struct slot *slot,
-                   struct pto_look_waiting *waiting)
+look_at_producers (const struct pto_engine *engine, uint32_t ring_index,
+                   const struct pto_slot *slot, struct pto_look_waiting *waiting)
 {
   const struct pto_ring *ring = &engine->rings[ring_index];
 
@@ -219,16 +188,12 @@ look_at_producers (const struct pto_engine *engine, uint32_t ring_index, const s
 
 /* A task that has not begun. false: it is over by now. */
 static bool
-look_at_waiting (const struct pto_engine *engine, uint32_t ring_index, const struct slot *slot,
+look_at_waiting (const struct pto_engine *engine, uint32_t ring_index, const struct pto_slot *slot,
                  struct pto_look_waiting *waiting)
 {
   const struct pto_ring *ring = &engine->rings[ring_index];
 
   memset (waiting, 0, sizeof *waiting);
-  waiting->task = (struct pto_look_task){ .id = slot->id,
-                                          .state = slot->state,
-                                          .state_name = pto_task_state_name (
-                                              (enum pto_task_state) slot->state) };
   waiting->queue = slot->queue;
   waiting->priority = slot->priority;
   if (!has_sound_party (ring, slot))
@@ -238,9 +203,9 @@ look_at_waiting (const struct pto_engine *engine, uint32_t ring_index, const str
       waiting->n_places = pto_peek (&slot->party->n_members);
       waiting->n_kept = pto_peek (&slot->party->n_kept);
     }
-  if (slot->state == PTO_TASK_PENDING)
+  describe_task (engine, slot, kernel_of (slot), &waiting->task);
+  if (waiting->task.state == PTO_TASK_PENDING)
     look_at_producers (engine, ring_index, slot, waiting);
-  look_name_kernel (engine, kernel_of (slot), waiting->task.kernel, sizeof waiting->task.kernel);
   return is_alive (ring, PTO_TASK_LOCAL (slot->id));
 }
 
@@ -259,9 +224,9 @@ look_at_ring (const struct pto_engine *engine, uint32_t ring_index, struct pto_l
   look->n_unseen += next - first - n;
   for (uint32_t i = 0; i < n; i++)
     {
-      struct slot slot;
+      struct pto_slot slot;
 
-      read_slot (pto_ring_slot (ring, first + i), &slot);
+      slot = pto_peek (pto_ring_slot (ring, first + i));
       if (!is_alive (ring, first + i) || slot.id != PTO_TASK_ID (ring_index, first + i))
         continue;
       look->n_pending += slot.state == PTO_TASK_PENDING;

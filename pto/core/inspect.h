@@ -23,7 +23,6 @@
 #pragma once
 
 #include "runtime.h"
-#include "shortage.h"
 #include "task.h"
 
 #include <pthread.h>

@@ -4,18 +4,12 @@
  */
 #include "manual-build.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "backpressure.h"
 #include "deadlock-demand.h"
 #include "graph-capture.h"
 #include "manual-tasks.h"
 #include "submit.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* It was let go since there was no room, and may have run: what it comes after must be known. */
 static __attribute__ ((cold)) void
@@ -72,10 +66,9 @@ pto_build_add_successor (struct pto_engine *engine, pto_task_id producer, pto_ta
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       _ ("task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s"),
-                       consumer, producer, place, why);
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                              _ ("task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s"),
+                              consumer, producer, place, why);
     }
   if (engine->capture != NULL)
     {
@@ -141,12 +134,12 @@ pto_build_publish (struct pto_engine *engine, pto_task_id task)
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       _ ("task 0x%" PRIx64 " to be published%s: %s"), task, place,
-                       added != NULL ? _ ("it is published already")
-                                     : _ ("it is no task that was added in a scope that is still "
-                                          "open: name it by what pto2_rt_add_task() gave"));
-      return false;
+      return pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                              _ ("task 0x%" PRIx64 " to be published%s: %s"), task, place,
+                              added != NULL
+                                  ? _ ("it is published already")
+                                  : _ ("it is no task that was added in a scope that is still "
+                                       "open: name it by what pto2_rt_add_task() gave"));
     }
   added->published = true;
   if (!engine->config.build_first)

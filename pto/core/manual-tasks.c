@@ -4,15 +4,8 @@
  */
 #include "manual-tasks.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
-#include "bits.h"
 #include "deadlock-demand.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* "task 3 (add), added at x.c:12" */
 void
@@ -20,7 +13,6 @@ pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto
                 char *text, size_t size)
 {
   const struct pto_slot *slot = pto_ring_slot (&engine->rings[ring], added->local);
-  const char *slash = added->file != NULL ? strrchr (added->file, '/') : NULL;
   size_t used = (size_t) snprintf (text, size, _ ("task %" PRIu64), added->number);
 
   /* A task that is written down has no slot. */
@@ -29,7 +21,7 @@ pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto
                                pto_engine_kernel_name (engine, slot->kernel));
   if (added->file != NULL && used < size)
     snprintf (text + used, size - used, _ (", added at %s:%" PRIi32 ","),
-              slash != NULL ? slash + 1 : added->file, added->line);
+              pto_base_name (added->file), added->line);
 }
 
 /* Of its ring the first that is not before that position. */
@@ -62,24 +54,6 @@ pto_added_is_held (struct pto_engine *engine, pto_task_id task)
   return added != NULL && !added->let_go;
 }
 
-/* Room for one more in that ring. */
-static bool
-reserve (struct pto_build *build, uint32_t ring)
-{
-  uint32_t max = build->max[ring];
-  struct pto_added *items;
-
-  if (build->n[ring] < max)
-    return true;
-  max = max > 0 ? 2 * max : 256;
-  items = realloc (build->items[ring], max * sizeof *items);
-  if (items == NULL)
-    return false;
-  build->items[ring] = items;
-  build->max[ring] = max;
-  return true;
-}
-
 void
 pto_added_note (struct pto_engine *engine)
 {
@@ -88,11 +62,7 @@ pto_added_note (struct pto_engine *engine)
   struct pto_added *added = &build->items[ring][build->n[ring]];
 
   *added = (struct pto_added){ .number = engine->submitted, .local = engine->rings[ring].head };
-  if (engine->runtime != NULL && engine->runtime->line > 0)
-    {
-      added->file = engine->runtime->file;
-      added->line = engine->runtime->line;
-    }
+  added->file = pto_engine_get_call (engine, &added->line);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     added->heads[r] = engine->rings[r].head;
 }
@@ -103,7 +73,8 @@ pto_added_begin (struct pto_engine *engine)
   struct pto_build *build = &engine->build;
   uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
 
-  if (!pto_engine_has_failed (engine) && !reserve (build, ring))
+  if (!pto_engine_has_failed (engine)
+      && !pto_array_has_room (build->items[ring], build->n[ring], build->max[ring]))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %" PRIu64 " tasks"),
                      engine->submitted);
   /* Nothing that it accesses is looked up. */
@@ -159,70 +130,20 @@ find_waiting (const struct pto_engine *engine, uint32_t *ring)
   return NULL;
 }
 
-/* Lists the tasks that cannot run before the submitter lets one of those go that it holds; these
- * come first. The caller frees the list. Returns how many there are; 0 also without memory. The
- * mark of each is its place, counted from *first.
- *
- * The list is complete and stays so while the submitter does nothing: a task on it has a fan-in
- * that a task before it on the list has still to count down, so none of them completes. Schedulers
- * write fan-out lists only where a task completes, and only the submitter adds to them. */
-static uint64_t
-list_blocked (struct pto_engine *engine, struct pto_slot ***list, uint64_t *first)
+/* The tasks that cannot run before the submitter lets one of those go that it holds. */
+struct blocked
 {
-  const struct pto_build *build = &engine->build;
-  uint64_t number = engine->serial + 1;
-  struct pto_slot **slots;
-  uint64_t live = 0;
-  uint64_t n = 0;
+  uint64_t n;
+  uint64_t first; /* mark of the first one that is met; the others count on from there */
+  bool *keepers;  /* by mark: it keeps the slot in question, or one does that waits for it */
+};
 
-  *list = NULL;
-  *first = number;
-  if (build->n_held == 0)
-    return 0;
-  for (uint32_t r = 0; r < PTO_RINGS; r++)
-    live += engine->rings[r].head - engine->tails[r];
-  slots = malloc ((size_t) live * sizeof *slots);
-  if (slots == NULL)
-    return 0;
-  *list = slots;
-  engine->serial += live;
-  for (uint32_t r = 0; r < PTO_RINGS; r++)
-    for (uint32_t i = 0; i < build->n[r]; i++)
-      if (!build->items[r][i].let_go)
-        slots[n++] = pto_ring_slot (&engine->rings[r], build->items[r][i].local);
-  for (uint64_t i = 0; i < n; i++)
-    slots[i]->mark = number + i;
-  for (uint64_t i = 0; i < n; i++)
-    {
-      /* Relaxed: written by this thread. */
-      uint32_t ref = pto_load_relaxed (&slots[i]->fanout);
-
-      while (ref != 0)
-        {
-          const struct pto_edge *edge = pto_engine_edge (engine, ref);
-          struct pto_slot *consumer = pto_engine_slot (engine, edge->consumer);
-
-          if ((edge->flags & PTO_EDGE_WAIT) != 0 && consumer->mark < number)
-            {
-              consumer->mark = number + n;
-              slots[n++] = consumer;
-            }
-          ref = edge->next;
-        }
-    }
-  return n;
-}
-
-uint64_t
-pto_added_count_blocked (struct pto_engine *engine)
+/* One that is followed, and its next edge. */
+struct step
 {
-  struct pto_slot **slots;
-  uint64_t first;
-  uint64_t n = list_blocked (engine, &slots, &first);
-
-  free (slots);
-  return n;
-}
+  struct pto_slot *slot;
+  uint32_t edge;
+};
 
 /* Does the task keep the slot, by what it is or by the memory that it uses? What a task retains is
  * the submitter's to read: schedulers do not write it. */
@@ -241,92 +162,91 @@ keeps (const struct pto_engine *engine, const struct pto_slot *slot, const struc
   return false;
 }
 
-/* Calls visit with each edge from a listed task to one that waits for it, by their places. */
-static void
-visit_edges (const struct pto_engine *engine, struct pto_slot *const *slots, uint64_t n,
-             uint64_t first,
-             void (*visit) (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to),
-             uint64_t *places, uint64_t *producers)
+static struct step
+meet (const struct pto_engine *engine, struct blocked *blocked, struct pto_slot *slot,
+      const struct pto_slot *kept)
 {
-  for (uint64_t i = 0; i < n; i++)
-    {
-      uint32_t ref = pto_load_relaxed (&slots[i]->fanout);
+  blocked->keepers[blocked->n] = kept != NULL && keeps (engine, slot, kept);
+  slot->mark = blocked->first + blocked->n++;
+  /* Relaxed: written by this thread. */
+  return (struct step){ slot, pto_load_relaxed (&slot->fanout) };
+}
 
-      while (ref != 0)
+/* Meets the task and all that wait for it, but for those that were met before. One look at each
+ * edge: when it leads to one that was met, all that wait for that one were. */
+static void
+follow (const struct pto_engine *engine, struct blocked *blocked, struct step *steps,
+        struct pto_slot *slot, const struct pto_slot *kept)
+{
+  bool *keepers = blocked->keepers;
+  uint64_t n = 1;
+
+  steps[0] = meet (engine, blocked, slot, kept);
+  while (n > 0)
+    {
+      struct step *step = &steps[n - 1];
+      bool *keeper = &keepers[step->slot->mark - blocked->first];
+      const struct pto_edge *edge;
+      struct pto_slot *consumer;
+
+      if (step->edge == 0)
         {
-          const struct pto_edge *edge = pto_engine_edge (engine, ref);
-
-          if ((edge->flags & PTO_EDGE_WAIT) != 0)
-            visit (places, producers, i, pto_engine_slot (engine, edge->consumer)->mark - first);
-          ref = edge->next;
+          if (--n > 0 && *keeper)
+            keepers[step[-1].slot->mark - blocked->first] = true;
+          continue;
         }
+      edge = pto_engine_edge (engine, step->edge);
+      consumer = pto_engine_slot (engine, edge->consumer);
+      step->edge = edge->next;
+      if ((edge->flags & PTO_EDGE_WAIT) == 0)
+        continue;
+      if (consumer->mark < blocked->first)
+        steps[n++] = meet (engine, blocked, consumer, kept);
+      else
+        *keeper = *keeper || keepers[consumer->mark - blocked->first];
     }
 }
 
-static void
-count_edge (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to)
+/* Finds them; those that keep the slot only if there is one. The caller frees the keepers. Without
+ * memory there are none.
+ *
+ * Nobody is missing, and all stay while the submitter does nothing: each has a fan-in that one of
+ * them has still to count down, so none of them completes. Schedulers write fan-out lists only
+ * where a task completes, and only the submitter adds to them. */
+static struct blocked
+find_blocked (struct pto_engine *engine, const struct pto_slot *kept)
 {
-  (void) producers;
-  (void) from;
-  places[to]++;
+  const struct pto_build *build = &engine->build;
+  struct blocked blocked = { .first = engine->serial + 1 };
+  struct step *steps;
+  uint64_t live = 0;
+
+  if (build->n_held == 0)
+    return blocked;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    live += engine->rings[r].head - engine->tails[r];
+  blocked.keepers = malloc (live * sizeof *blocked.keepers);
+  steps = malloc (live * sizeof *steps);
+  engine->serial += live;
+  for (uint32_t r = 0; blocked.keepers != NULL && steps != NULL && r < PTO_RINGS; r++)
+    for (uint32_t i = 0; i < build->n[r]; i++)
+      {
+        struct pto_slot *slot = pto_ring_slot (&engine->rings[r], build->items[r][i].local);
+
+        if (!build->items[r][i].let_go && slot->mark < blocked.first)
+          follow (engine, &blocked, steps, slot, kept);
+      }
+  free (steps);
+  return blocked;
 }
 
-static void
-note_edge (uint64_t *places, uint64_t *producers, uint64_t from, uint64_t to)
+uint64_t
+pto_added_count_blocked (struct pto_engine *engine)
 {
-  producers[--places[to]] = from;
-}
+  struct blocked blocked = find_blocked (engine, NULL);
 
-/* Which of the listed tasks keep the slot, or does one that waits for them? One look at each edge.
- * NULL: none, or there is no memory. The caller frees it. */
-static bool *
-find_keepers (const struct pto_engine *engine, struct pto_slot *const *slots, uint64_t n,
-              uint64_t first, const struct pto_slot *kept)
-{
-  bool *keepers = calloc (n, sizeof *keepers);
-  /* Where the producers of each begin; those that are still to be followed. */
-  uint64_t *places = calloc (n + 1, sizeof *places);
-  uint64_t *open = malloc (n * sizeof *open);
-  uint64_t *producers = NULL;
-  uint64_t n_open = 0;
-
-  if (keepers != NULL && places != NULL && open != NULL)
-    for (uint64_t i = 0; i < n; i++)
-      if (keeps (engine, slots[i], kept))
-        {
-          keepers[i] = true;
-          open[n_open++] = i;
-        }
-  /* Usually there is none. */
-  if (n_open > 0)
-    {
-      visit_edges (engine, slots, n, first, count_edge, places, NULL);
-      for (uint64_t i = 1; i <= n; i++)
-        places[i] += places[i - 1];
-      producers = malloc ((places[n] + 1) * sizeof *producers);
-    }
-  if (producers != NULL)
-    visit_edges (engine, slots, n, first, note_edge, places, producers);
-  while (producers != NULL && n_open > 0)
-    {
-      uint64_t at = open[--n_open];
-
-      for (uint64_t e = places[at]; e < places[at + 1]; e++)
-        if (!keepers[producers[e]])
-          {
-            keepers[producers[e]] = true;
-            open[n_open++] = producers[e];
-          }
-    }
-  if (producers == NULL)
-    {
-      free (keepers);
-      keepers = NULL;
-    }
-  free (producers);
-  free (places);
-  free (open);
-  return keepers;
+  free (blocked.keepers);
+  return blocked.n;
 }
 
 static int
@@ -345,24 +265,24 @@ pto_added_list_obstacles (struct pto_engine *engine, const struct pto_slot *slot
                           struct pto_obstacle **list)
 {
   struct pto_build *build = &engine->build;
-  struct pto_slot **slots;
-  uint64_t first;
-  uint64_t n = list_blocked (engine, &slots, &first);
-  bool *keepers = n > 0 ? find_keepers (engine, slots, n, first, slot) : NULL;
-  uint64_t n_obstacles = 0;
-  uint64_t place = 0;
+  struct blocked blocked = find_blocked (engine, slot);
+  uint64_t n = 0;
 
-  *list = keepers != NULL ? malloc (build->n_held * sizeof **list) : NULL;
-  /* The first of the list, in the same order. */
+  *list = blocked.n > 0 ? malloc (build->n_held * sizeof **list) : NULL;
   for (uint32_t r = 0; *list != NULL && r < PTO_RINGS; r++)
     for (uint32_t i = 0; i < build->n[r]; i++)
-      if (!build->items[r][i].let_go && keepers[place++])
-        (*list)[n_obstacles++] = (struct pto_obstacle){ &build->items[r][i], r };
-  free (keepers);
-  free (slots);
-  if (n_obstacles > 1)
-    qsort (*list, n_obstacles, sizeof **list, compare_obstacles);
-  return n_obstacles;
+      {
+        struct pto_added *added = &build->items[r][i];
+
+        if (!added->let_go
+            && blocked
+                   .keepers[pto_ring_slot (&engine->rings[r], added->local)->mark - blocked.first])
+          (*list)[n++] = (struct pto_obstacle){ added, r };
+      }
+  free (blocked.keepers);
+  if (n > 1)
+    qsort (*list, n, sizeof **list, compare_obstacles);
+  return n;
 }
 
 bool

@@ -29,11 +29,20 @@ enum kind
   KIND_BOOLEAN
 };
 
+/* Which workers look at it. */
+enum workers
+{
+  ALL,
+  CHIPS,
+  LEVELS /* 3 and up */
+};
+
 struct description
 {
   const char *name;
   const char *variable;
   enum kind kind;
+  enum workers of;
   uint64_t fallback;
   uint64_t min;
   uint64_t max;
@@ -51,110 +60,111 @@ static const char *const costs[] = { "own", "chip", "cpu", "virtual" };
 
 static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_BACKEND]
-  = { "backend", "PTO_BACKEND", KIND_CHOICE, PTO_BACKEND_PAR, 0, 2,
+  = { "backend", "PTO_BACKEND", KIND_CHOICE, CHIPS, PTO_BACKEND_PAR, 0, 2,
       N_ ("par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core"),
       .names = backends, .list = N_ ("par, det or threads") },
-  [PTO_PARAMETER_SEED]
-  = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, N_ ("seed of the det back end's choices") },
+  [PTO_PARAMETER_SEED] = { "seed", "PTO_SEED", KIND_COUNT, CHIPS, 1, 0, UINT64_MAX,
+                           N_ ("seed of the det back end's choices") },
   [PTO_PARAMETER_TASK_WINDOW]
-  = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, PTO_MAX_TASK_WINDOW,
+  = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, ALL, 65536, 4, PTO_MAX_TASK_WINDOW,
       N_ ("slots of each task ring, all but one usable; a power of two, or four of them"),
       PTO_MAX_TASK_WINDOW },
   [PTO_PARAMETER_HEAP]
-  = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
+  = { "heap", "PTO2_RING_HEAP", KIND_SIZE, ALL, GIB, 1024, GIB * 1024,
       N_ ("bytes of each ring for outputs that the runtime allocates; or four numbers") },
   [PTO_PARAMETER_DEP_POOL]
-  = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, 65536, 16, 1u << 28,
+  = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, ALL, 65536, 16, 1u << 28,
       N_ ("dependencies of the live tasks of each ring; rounded up to a power of two; or four numbers"),
       1u << 26 },
   [PTO_PARAMETER_MAP_POOL]
-  = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16, 1u << 28,
+  = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, ALL, 65536, 16, 1u << 28,
       N_ ("nodes of the TensorMap: live regions and their readers"), 1u << 26 },
   [PTO_PARAMETER_HAZARDS]
-  = { "hazards", "PTO_HAZARDS", KIND_HAZARDS, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR, 0,
-      7, N_ ("which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges") },
-  [PTO_PARAMETER_READY_SHARDS] = { "ready-queue-shards", "PTO2_READY_QUEUE_SHARDS", KIND_COUNT, 1,
-                                   1, 16, N_ ("ready queues of each core type") },
-  [PTO_PARAMETER_AICPU_THREADS] = { "aicpu-threads", "PTO_AICPU_THREADS", KIND_COUNT, 0, 0, 64,
-                                    N_ ("scheduler threads + 1 orchestrator; 0 = the platform's") },
+  = { "hazards", "PTO_HAZARDS", KIND_HAZARDS, ALL, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR,
+      0, 7, N_ ("which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges") },
+  [PTO_PARAMETER_READY_SHARDS] = { "ready-queue-shards", "PTO2_READY_QUEUE_SHARDS", KIND_COUNT,
+                                   CHIPS, 1, 1, 16, N_ ("ready queues of each core type") },
+  [PTO_PARAMETER_AICPU_THREADS]
+  = { "aicpu-threads", "PTO_AICPU_THREADS", KIND_COUNT, CHIPS, 0, 0, 64,
+      N_ ("scheduler threads + 1 orchestrator; 0 = the platform's") },
   [PTO_PARAMETER_CLUSTERS]
-  = { "clusters", "PTO_CLUSTERS", KIND_COUNT, 0, 0, PTO_MAX_CLUSTERS,
+  = { "clusters", "PTO_CLUSTERS", KIND_COUNT, CHIPS, 0, 0, PTO_MAX_CLUSTERS,
       N_ ("clusters of the simulated chip, more or less than its platform has; 0 = the platform's") },
   [PTO_PARAMETER_CARRIERS]
-  = { "carriers", "PTO_CARRIERS", KIND_COUNT, 0, 0, 256,
+  = { "carriers", "PTO_CARRIERS", KIND_COUNT, CHIPS, 0, 0, 256,
       N_ ("par: threads beside the caller's; 0 = one less than there are CPUs, at least one") },
   [PTO_PARAMETER_TIMEOUT]
-  = { "timeout", "PTO_TIMEOUT", KIND_COUNT, 10000, 1, 86400000,
+  = { "timeout", "PTO_TIMEOUT", KIND_COUNT, ALL, 10000, 1, 86400000,
       N_ ("milliseconds without any task finishing before a run is given up") },
-  [PTO_PARAMETER_STACK]
-  = { "stack", "PTO_STACK", KIND_SIZE, 1u << 20, 16384, GIB, N_ ("bytes of a core's stack") },
+  [PTO_PARAMETER_STACK] = { "stack", "PTO_STACK", KIND_SIZE, CHIPS, 1u << 20, 16384, GIB,
+                            N_ ("bytes of a core's stack") },
   [PTO_PARAMETER_GUARD]
-  = { "guard", "PTO_GUARD", KIND_SIZE, PTO_GUARD_DEFAULT, 0, 4096,
+  = { "guard", "PTO_GUARD", KIND_SIZE, CHIPS, PTO_GUARD_DEFAULT, 0, 4096,
       N_ ("bytes behind memory of tasks, and on both sides of buffers, that are checked for stray "
           "writes, in eights; 0 = none") },
-  [PTO_PARAMETER_TRACE]
-  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, N_ ("record what every core, or child, did") },
+  [PTO_PARAMETER_TRACE] = { "trace", "PTO_TRACE", KIND_BOOLEAN, ALL, 0, 0, 1,
+                            N_ ("record what every core, or child, did") },
   [PTO_PARAMETER_TRACE_LEVEL]
-  = { "trace-level", "PTO_TRACE_LEVEL", KIND_COUNT, 3, 1, 4,
+  = { "trace-level", "PTO_TRACE_LEVEL", KIND_COUNT, ALL, 3, 1, 4,
       N_ ("how much of a run is recorded: 1 kernels, 2 and their dispatch, 3 and their dependencies, "
           "4 and their arguments and what rings hold") },
   [PTO_PARAMETER_TRACE_RECORDS]
-  = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, 1u << 20, 16, 1u << 28,
+  = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, ALL, 1u << 20, 16, 1u << 28,
       N_ ("records that each core, child and control thread may make") },
-  [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, 0, 0, 1,
+  [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, CHIPS, 0, 0, 1,
                                   N_ ("time every kernel, for the busy times of the statistics") },
   [PTO_PARAMETER_TASK_TIMEOUT]
-  = { "task-timeout", "PTO_TASK_TIMEOUT", KIND_COUNT, 0, 0, 86400000,
+  = { "task-timeout", "PTO_TASK_TIMEOUT", KIND_COUNT, LEVELS, 0, 0, 86400000,
       N_ ("level 3 and up: milliseconds of one task without a sign of life; 0 = no limit") },
   [PTO_PARAMETER_STOP_TIMEOUT]
-  = { "stop-timeout", "PTO_STOP_TIMEOUT", KIND_COUNT, 2000, 0, 86400000,
+  = { "stop-timeout", "PTO_STOP_TIMEOUT", KIND_COUNT, LEVELS, 2000, 0, 86400000,
       N_ ("level 3 and up: milliseconds that a child may stand stopped; 0 = no limit") },
   [PTO_PARAMETER_ISOLATE]
-  = { "isolate", "PTO_ISOLATE", KIND_BOOLEAN, 0, 0, 1,
+  = { "isolate", "PTO_ISOLATE", KIND_BOOLEAN, CHIPS, 0, 0, 1,
       N_ ("level 2: the chip is a process of its own; one below another worker is so already") },
   [PTO_PARAMETER_ARENA]
-  = { "arena", "PTO_ARENA", KIND_SIZE, GIB * 16, 1u << 20, GIB * 1024,
+  = { "arena", "PTO_ARENA", KIND_SIZE, LEVELS, GIB * 16, 1u << 20, GIB * 1024,
       N_ ("level 3 and up, isolate: address space for what is shared after the start") },
-  [PTO_PARAMETER_PIPE_DEPTH] = { "pipe-depth", "PTO_PIPE_DEPTH", KIND_COUNT, 8, 1, 65536,
+  [PTO_PARAMETER_PIPE_DEPTH] = { "pipe-depth", "PTO_PIPE_DEPTH", KIND_COUNT, CHIPS, 8, 1, 65536,
                                  N_ ("entries of a pipe between the cores of a cluster") },
   [PTO_PARAMETER_BLOCKED_NOTICE]
-  = { "blocked-notice", "PTO_BLOCKED_NOTICE", KIND_COUNT, 1000, 0, 86400000,
+  = { "blocked-notice", "PTO_BLOCKED_NOTICE", KIND_COUNT, ALL, 1000, 0, 86400000,
       N_ ("milliseconds that a submit waits for room in a ring before a warning; 0 = none") },
   [PTO_PARAMETER_RENAME]
-  = { "rename", "PTO_RENAME", KIND_BOOLEAN, 0, 0, 1,
+  = { "rename", "PTO_RENAME", KIND_BOOLEAN, ALL, 0, 0, 1,
       N_ ("an output over contents that are still used gets new memory, where there is some") },
   [PTO_PARAMETER_BUILD_MODE]
-  = { "build-mode", "PTO_BUILD_MODE", KIND_COUNT, 1, 0, 1,
+  = { "build-mode", "PTO_BUILD_MODE", KIND_COUNT, CHIPS, 1, 0, 1,
       N_ ("tasks that are added by hand run: 1: once they are published; 0: when their scope ends") },
   [PTO_PARAMETER_JITTER]
-  = { "jitter", "PTO_JITTER", KIND_COUNT, 0, 0, 1000,
+  = { "jitter", "PTO_JITTER", KIND_COUNT, CHIPS, 0, 0, 1000,
       N_ ("det: each kernel takes up to so many percent longer, as the seed has it") },
   [PTO_PARAMETER_CHECK]
-  = { "check", "PTO_CHECK", KIND_CHOICE, PTO_CHECK_NOTHING, 0, 1,
+  = { "check", "PTO_CHECK", KIND_CHOICE, ALL, PTO_CHECK_NOTHING, 0, 1,
       N_ ("access: what kernels read and write is compared with their tasks' arguments; or none"),
       .names = checks, .list = N_ ("none or access") },
   [PTO_PARAMETER_SCHEDULE]
-  = { "schedule", "PTO_SCHEDULE", KIND_SCHEDULE, 0, 0, 1,
+  = { "schedule", "PTO_SCHEDULE", KIND_SCHEDULE, CHIPS, 0, 0, 1,
       N_ ("det: tasks run one after the other, in an order that pto explore has printed, such as "
           "1:3-after-1:7; empty: as they come") },
   [PTO_PARAMETER_COSTS]
-  = { "costs", "PTO_COSTS", KIND_CHOICE, PTO_COSTS_OWN, 0, 3,
+  = { "costs", "PTO_COSTS", KIND_CHOICE, CHIPS, PTO_COSTS_OWN, 0, 3,
       N_ ("det: what kernels take: own: as they say; chip, cpu, virtual: as measured (pto calibrate)"),
       .names = costs, .list = N_ ("own, chip, cpu or virtual") },
   [PTO_PARAMETER_REMOTE_PING]
-  = { "remote-ping", "PTO_REMOTE_PING", KIND_COUNT, 1000, 10, 3600000,
+  = { "remote-ping", "PTO_REMOTE_PING", KIND_COUNT, LEVELS, 1000, 10, 3600000,
       N_ ("remote workers: milliseconds of silence after which one is asked whether it is there") },
   [PTO_PARAMETER_REMOTE_SUSPECT]
-  = { "remote-suspect", "PTO_REMOTE_SUSPECT", KIND_COUNT, 3000, 0, 86400000,
+  = { "remote-suspect", "PTO_REMOTE_SUSPECT", KIND_COUNT, LEVELS, 3000, 0, 86400000,
       N_ ("remote workers: milliseconds without an answer until one gets no new task; 0 = no limit") },
   [PTO_PARAMETER_REMOTE_LEASE]
-  = { "remote-lease", "PTO_REMOTE_LEASE", KIND_COUNT, 30000, 0, 86400000,
+  = { "remote-lease", "PTO_REMOTE_LEASE", KIND_COUNT, LEVELS, 30000, 0, 86400000,
       N_ ("remote workers: milliseconds without an answer until one is lost, and ends; 0 = no limit") },
   [PTO_PARAMETER_REMOTE_LEAVE]
-  = { "remote-leave", "PTO_REMOTE_LEAVE", KIND_SIZE, 65536, 1, GIB * 1024,
+  = { "remote-leave", "PTO_REMOTE_LEAVE", KIND_SIZE, LEVELS, 65536, 1, GIB * 1024,
       N_ ("remote workers: bytes from which on a result stays there until somebody needs it elsewhere") },
   [PTO_PARAMETER_RETRIES]
-  = { "retries", "PTO_RETRIES", KIND_COUNT, 2, 0, 1000,
+  = { "retries", "PTO_RETRIES", KIND_COUNT, LEVELS, 2, 0, 1000,
       N_ ("level 3 and up: how often a task is run again that was lost with its worker, if its callable "
           "is idempotent or it had not begun; 0 = never") },
 };
@@ -186,37 +196,13 @@ pto_param_description (enum pto_param param)
 const char *
 pto_param_no_effect (enum pto_param param, uint32_t level)
 {
-  switch (param)
-    {
-    case PTO_PARAMETER_BACKEND:
-    case PTO_PARAMETER_SEED:
-    case PTO_PARAMETER_READY_SHARDS:
-    case PTO_PARAMETER_AICPU_THREADS:
-    case PTO_PARAMETER_CLUSTERS:
-    case PTO_PARAMETER_CARRIERS:
-    case PTO_PARAMETER_STACK:
-    case PTO_PARAMETER_GUARD:
-    case PTO_PARAMETER_UTILIZATION:
-    case PTO_PARAMETER_PIPE_DEPTH:
-    case PTO_PARAMETER_BUILD_MODE:
-    case PTO_PARAMETER_JITTER:
-    case PTO_PARAMETER_SCHEDULE:
-    case PTO_PARAMETER_COSTS:
-      return level > 2 ? _ ("it is one of chips") : NULL;
-    case PTO_PARAMETER_ISOLATE:
-      return level > 2 ? _ ("what is below it is processes already") : NULL;
-    case PTO_PARAMETER_TASK_TIMEOUT:
-    case PTO_PARAMETER_STOP_TIMEOUT:
-    case PTO_PARAMETER_ARENA:
-    case PTO_PARAMETER_REMOTE_PING:
-    case PTO_PARAMETER_REMOTE_SUSPECT:
-    case PTO_PARAMETER_REMOTE_LEASE:
-    case PTO_PARAMETER_REMOTE_LEAVE:
-    case PTO_PARAMETER_RETRIES:
-      return level <= 2 ? _ ("it is one of workers of level 3 and up") : NULL;
-    default:
-      return NULL;
-    }
+  bool is_chip = level <= 2;
+
+  if (descriptions[param].of == ALL || is_chip == (descriptions[param].of == CHIPS))
+    return NULL;
+  if (param == PTO_PARAMETER_ISOLATE)
+    return _ ("what is below it is processes already");
+  return is_chip ? _ ("it is one of workers of level 3 and up") : _ ("it is one of chips");
 }
 
 /* Which of those that rings have; PTO_N_RING_PARAMETERS: none. */
@@ -306,23 +292,15 @@ parse_number (const char *text, bool suffixes, uint64_t *value)
 static bool
 parse_hazards (const char *text, uint64_t *value)
 {
-  static const char *const names[] = { "raw", "waw", "war" };
-  static const uint32_t bits[] = { PTO_HAZARD_RAW, PTO_HAZARD_WAW, PTO_HAZARD_WAR };
-
   *value = 0;
   while (*text != '\0')
     {
       size_t length = strcspn (text, ",");
-      bool known = false;
+      uint32_t hazard = pto_hazard_named (text, length);
 
-      for (int i = 0; i < 3; i++)
-        if (length == 3 && strncmp (text, names[i], 3) == 0)
-          {
-            *value |= bits[i];
-            known = true;
-          }
-      if (!known)
+      if (hazard == 0)
         return false;
+      *value |= hazard;
       text += length + (text[length] == ',');
     }
   return (*value & PTO_HAZARD_RAW) != 0;

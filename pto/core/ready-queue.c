@@ -5,25 +5,20 @@
 #include "ready-queue.h"
 
 #include "exec/pto-atomic.h"
+#include "arrays.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #define RESTART_AT (UINT64_C (1) << 18)
 
 bool
 pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity)
 {
-  void *memory = mmap (NULL, (uint64_t) capacity * sizeof *queue->cells, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
   memset (queue, 0, sizeof *queue);
-  if (memory == MAP_FAILED)
-    return false;
-  queue->cells = memory;
+  queue->cells = pto_pages_new ((uint64_t) capacity * sizeof *queue->cells, MAP_PRIVATE);
   queue->capacity = capacity;
   queue->shift = (uint32_t) __builtin_ctz (capacity);
-  return true;
+  return queue->cells != NULL;
 }
 
 /* A consumer that has read the old tail finds a cell of zeros there, which is empty in every lap;
@@ -42,8 +37,7 @@ pto_ready_queue_restart (struct pto_ready_queue *queue)
 void
 pto_ready_queue_destroy (struct pto_ready_queue *queue)
 {
-  if (queue->cells != NULL)
-    munmap (queue->cells, (uint64_t) queue->capacity * sizeof *queue->cells);
+  pto_pages_free (queue->cells, (uint64_t) queue->capacity * sizeof *queue->cells);
   queue->cells = NULL;
 }
 

@@ -4,15 +4,12 @@
  */
 #include "ready.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "commutative.h"
 #include "condition.h"
 #include "core-placement.h"
 #include "forced-order.h"
 #include "record-submit.h"
-
-#include <inttypes.h>
 
 void
 pto_engine_restart_ready (struct pto_engine *engine)
@@ -36,18 +33,11 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
   uint32_t priorities = pto_load_relaxed (&engine->priorities);
 
   if (priority > PTO_MAX_PRIORITY)
-    {
-      char place[256];
-
-      pto_engine_describe_place (engine, place, sizeof place);
-      pto_engine_fail (
-          engine, PTO_STATUS_INVALID_ARGS,
-          _ ("task %" PRIu64 " (%s)%s: there is no priority %" PRId32
-             ": a task has one of 0, which is what others have, to %d, which goes first"),
-          engine->submitted, pto_engine_kernel_name (engine, kernel), place, (int32_t) priority,
-          PTO_MAX_PRIORITY);
-      return false;
-    }
+    return pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("there is no priority %" PRId32
+                                 ": a task has one of 0, which is what others have, to %d, which "
+                                 "goes first"),
+                              (int32_t) priority, PTO_MAX_PRIORITY);
   if ((priorities >> priority & 1) != 0)
     return true;
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
@@ -55,12 +45,9 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
       struct pto_ready_queue *urgent = &engine->urgent[queue][priority - 1];
 
       if (urgent->cells == NULL && !pto_ready_queue_init (urgent, engine->ready[queue][0].capacity))
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no address space for a ready queue of %u tasks of priority %u"),
-                           engine->ready[queue][0].capacity, priority);
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no address space for a ready queue of %u tasks of priority %u"),
+                                engine->ready[queue][0].capacity, priority);
     }
   pto_store_seq_cst (&engine->priorities, priorities | 1u << priority);
   return true;

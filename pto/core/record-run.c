@@ -7,8 +7,6 @@
 #include "exec/translate.h"
 #include "engine.h"
 
-#include <inttypes.h>
-
 enum pto_status
 pto_recorder_choose (struct pto_recorder *recorder, uint32_t level, uint32_t n_actors,
                      uint64_t capacity, struct pto_report *report)

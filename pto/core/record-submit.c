@@ -64,17 +64,12 @@ pto_watched_kernel (const struct pto_watched *task, uint32_t member)
 static void
 tell_watch (struct pto_engine *engine, const struct pto_slot *slot, const uint8_t *types)
 {
-  const PTO2Runtime *runtime = engine->runtime;
-  bool known = runtime != NULL && runtime->line > 0;
+  struct pto_watched watched = {
+    .id = slot->id, .n_args = slot->payload->n_args, .types = types, .engine = engine, .slot = slot
+  };
 
-  engine->watch->submitted (engine->watch,
-                            &(struct pto_watched){ .id = slot->id,
-                                                   .n_args = slot->payload->n_args,
-                                                   .types = types,
-                                                   .file = known ? runtime->file : NULL,
-                                                   .line = known ? runtime->line : 0,
-                                                   .engine = engine,
-                                                   .slot = slot });
+  watched.file = pto_engine_get_call (engine, &watched.line);
+  engine->watch->submitted (engine->watch, &watched);
 }
 
 void
@@ -124,9 +119,9 @@ void
 pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
                     uint32_t n_deps, bool makes)
 {
-  const PTO2Runtime *runtime = engine->runtime;
-  bool known = runtime != NULL && runtime->line > 0;
   uint32_t kernel = slot->kernel;
+  int32_t line;
+  const char *file = pto_engine_get_call (engine, &line);
 
   for (uint32_t i = 0; engine->witness != NULL && i < n_deps; i++)
     if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
@@ -138,8 +133,8 @@ pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint
                  kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS)
                  : makes                   ? PTO_TRACE_ALLOC
                                            : kernel,
-                 (known ? source (engine, runtime->file, runtime->line) : 0)
-                     | (uint64_t) slot->priority << 28 | ring << 8 | pto_slot_kind (slot));
+                 source (engine, file, line) | (uint64_t) slot->priority << 28 | ring << 8
+                     | pto_slot_kind (slot));
   if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     return;
   for (uint32_t i = 0; i < n_deps; i++)

@@ -10,9 +10,6 @@
 #include "record-submit.h"
 #include "submit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Open at one time: each submit looks at all of them. One more closes the oldest. */
 #define SETS_MAX 64u
 #define COPIES_MAX 64u
@@ -20,12 +17,6 @@
  * of the heap: others want some, too. */
 #define SLOTS_PER_COPY 8u
 #define HEAP_PART 4u
-
-struct copy
-{
-  struct PTO2Buffer buffer;
-  struct copy *next; /* of those that are free */
-};
 
 struct set
 {
@@ -42,7 +33,7 @@ struct set
   uint32_t n_wanted;   /* copies, with any amount of memory: */
   uint32_t max_wanted;
   uint64_t serial; /* of the submit that joined last */
-  struct copy *copies[COPIES_MAX];
+  struct PTO2Buffer *copies[COPIES_MAX];
 };
 
 struct pto_sets
@@ -51,9 +42,11 @@ struct pto_sets
   uint32_t n;
   uint32_t n_opened;
   uint64_t serial;
-  /* Of the scopes that are open, by the time since which they are free. */
-  struct copy *first;
-  struct copy *last;
+  /* Copies of the scopes that are open, by the time since which they are free. */
+  struct PTO2Buffer **free;
+  uint32_t n_free;
+  uint32_t max_free; /* at least n_copies: */
+  uint32_t n_copies; /* of open sets, and those that are free */
   /* The last ones of those that have combined: who looks nothing up comes after them. */
   pto_task_id done[SETS_MAX];
   uint32_t n_done;
@@ -78,16 +71,16 @@ goes_on (const struct pto_engine *engine, pto_task_id id)
 /* --- copies --- */
 
 static Tensor
-handle_of (const struct set *set, struct copy *copy)
+handle_of (const struct set *set, struct PTO2Buffer *copy)
 {
   Tensor tensor = set->param.tensor;
 
   pto2_tensor_set_shape (&tensor, set->param.tensor.shapes, tensor.ndims, tensor.dtype);
   tensor.start_offset = 0;
-  tensor.buffer.addr = copy->buffer.addr;
-  tensor.buffer.size = copy->buffer.bytes;
-  tensor.storage = &copy->buffer;
-  tensor.generation = copy->buffer.generation;
+  tensor.buffer.addr = copy->addr;
+  tensor.buffer.size = copy->bytes;
+  tensor.storage = copy;
+  tensor.generation = copy->generation;
   return tensor;
 }
 
@@ -112,34 +105,19 @@ is_roomy (const struct pto_engine *engine, const struct set *set)
 }
 
 /* Of the set's scope and its size, the one that is free for longest; NULL: there is none. */
-static struct copy *
+static struct PTO2Buffer *
 take_free (struct pto_sets *sets, const struct set *set)
 {
-  struct copy *before = NULL;
+  for (uint32_t i = 0; i < sets->n_free; i++)
+    {
+      struct PTO2Buffer *copy = sets->free[i];
 
-  for (struct copy *copy = sets->first; copy != NULL; before = copy, copy = copy->next)
-    if (copy->buffer.depth == set->depth && copy->buffer.bytes == bytes_of (&set->param.tensor))
-      {
-        if (before != NULL)
-          before->next = copy->next;
-        else
-          sets->first = copy->next;
-        if (sets->last == copy)
-          sets->last = before;
-        return copy;
-      }
+      if (copy->depth != set->depth || copy->bytes != bytes_of (&set->param.tensor))
+        continue;
+      memmove (&sets->free[i], &sets->free[i + 1], (--sets->n_free - i) * sizeof copy);
+      return copy;
+    }
   return NULL;
-}
-
-static void
-give (struct pto_sets *sets, struct copy *copy)
-{
-  copy->next = NULL;
-  if (sets->last != NULL)
-    sets->last->next = copy;
-  else
-    sets->first = copy;
-  sets->last = copy;
 }
 
 /* One more copy for the set, filled. Its memory is of the set's scope, also where the submit is in
@@ -148,7 +126,7 @@ static bool
 add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
 {
   uint32_t depth = engine->depth;
-  struct copy *copy = is_roomy (engine, set) ? NULL : take_free (engine->sets, set);
+  struct PTO2Buffer *copy = is_roomy (engine, set) ? NULL : take_free (engine->sets, set);
   bool fresh = copy == NULL;
   PTOParam params[2];
   pto_task_id id;
@@ -157,16 +135,16 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
     {
       if (set->n_copies > 0 && !is_roomy (engine, set))
         return true;
-      copy = calloc (1, sizeof *copy);
+      copy = pto_array_has_room (engine->sets->free, engine->sets->n_copies, engine->sets->max_free)
+                 ? calloc (1, sizeof *copy)
+                 : NULL;
       if (copy == NULL)
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for a copy of what is reduced"));
-          return false;
-        }
-      copy->buffer.bytes = bytes_of (&set->param.tensor);
-      copy->buffer.depth = set->depth;
-      copy->buffer.space.creator = PTO_TASK_NONE;
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for a copy of what is reduced"));
+      engine->sets->n_copies++;
+      copy->bytes = bytes_of (&set->param.tensor);
+      copy->depth = set->depth;
+      copy->space.creator = PTO_TASK_NONE;
     }
   set->copies[set->n_copies++] = copy;
   params[0].type = PTO_PARAM_OUTPUT;
@@ -305,7 +283,7 @@ close_set (struct pto_engine *engine, uint32_t index)
       sets->done[sets->n_done++] = last;
     }
   for (uint32_t i = 0; i < set->n_copies; i++)
-    give (sets, set->copies[i]);
+    sets->free[sets->n_free++] = set->copies[i];
   free (set);
 }
 
@@ -373,12 +351,12 @@ count_missing (struct pto_engine *engine, const struct set *set)
 {
   struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (set->depth - 1)];
 
-  demand->held += 2; /* who fills it, who combines it */
-  demand->heap += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
-  demand->storage += 2 * PTO_STORAGE_PER_SLOT;
+  demand->now[PTO_GOOD_TASKS] += 2; /* who fills it, who combines it */
+  demand->now[PTO_GOOD_HEAP] += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
+  demand->now[PTO_GOOD_STORAGE] += 2 * PTO_STORAGE_PER_SLOT;
   /* The combining task reads the copy; a contribution comes after what fills it. */
-  demand->edges += 4;
-  demand->nodes += 2;
+  demand->now[PTO_GOOD_EDGES] += 4;
+  demand->now[PTO_GOOD_NODES] += 2;
 }
 
 /* A set for an argument that has none. NULL: the run has failed. */
@@ -455,8 +433,7 @@ join (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index
   if (set == NULL)
     return false;
   set->serial = sets->serial;
-  if (submit->terms.priority > set->priority)
-    set->priority = submit->terms.priority;
+  set->priority = max_of (set->priority, submit->terms.priority);
   if (set->n_wanted < set->max_wanted)
     {
       set->n_wanted++;
@@ -500,10 +477,7 @@ join_all (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *
       if (params[i].type != PTO_PARAM_REDUCTION)
         continue;
       if (why != NULL)
-        {
-          pto_engine_refuse_argument (engine, submit, i, why);
-          return false;
-        }
+        return pto_engine_refuse_argument (engine, submit, i, why);
       tensor = params[i].tensor;
       /* The submit says what is wrong with it. */
       if (pto_engine_locate (&tensor) != NULL || tensor.buffer.addr == 0)
@@ -559,28 +533,23 @@ static void
 end_scope (struct pto_engine *engine)
 {
   struct pto_sets *sets = engine->sets;
-  struct copy **at = &sets->first;
+  uint32_t n = 0;
 
   for (uint32_t s = 0; s < sets->n;)
     if (sets->open[s]->depth == engine->depth)
       close_set (engine, s);
     else
       s++;
-  sets->last = NULL;
-  while (*at != NULL)
-    {
-      struct copy *copy = *at;
-
-      if (copy->buffer.depth != engine->depth)
-        {
-          sets->last = copy;
-          at = &copy->next;
-          continue;
-        }
-      *at = copy->next;
-      pto_map_drop (engine->map, &copy->buffer.space);
-      free (copy);
-    }
+  for (uint32_t i = 0; i < sets->n_free; i++)
+    if (sets->free[i]->depth != engine->depth)
+      sets->free[n++] = sets->free[i];
+    else
+      {
+        pto_map_drop (engine->map, &sets->free[i]->space);
+        free (sets->free[i]);
+        sets->n_copies--;
+      }
+  sets->n_free = n;
 }
 
 static const struct pto_reducer reducer
@@ -596,6 +565,8 @@ pto_reduce_begin (struct pto_engine *engine)
 void
 pto_reduce_end (struct pto_engine *engine)
 {
+  if (engine->sets != NULL)
+    free (engine->sets->free);
   free (engine->sets);
   engine->sets = NULL;
 }

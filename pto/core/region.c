@@ -137,10 +137,8 @@ equation_has_solution (struct equation *equation, uint32_t k, int64_t sum)
 
   first = -floor_div (term->rest_max - sum, term->coefficient);
   last = floor_div (sum - term->rest_min, term->coefficient);
-  if (first < term->min)
-    first = term->min;
-  if (last > term->max)
-    last = term->max;
+  first = max_of (first, term->min);
+  last = min_of (last, term->max);
   if (first > last)
     return false;
   if (k + 1 == equation->n)

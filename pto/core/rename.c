@@ -28,7 +28,8 @@ is_in_use (struct pto_engine *engine, struct PTO2Buffer *buffer, const Tensor *t
   /* For the words of a deadlock: the next run may come when nobody uses it any more, so that these
    * are depended upon. */
   if (found)
-    engine->demand[pto_engine_ring_of_depth (engine->depth - 1)].edges += deps->count - before;
+    engine->demand[pto_engine_ring_of_depth (engine->depth - 1)].now[PTO_GOOD_EDGES]
+        += deps->count - before;
   deps->count = before;
   return found;
 }

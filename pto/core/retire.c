@@ -4,12 +4,9 @@
  */
 #include "retire.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "completion.h"
 #include "record-submit.h"
-
-#include <stdlib.h>
 
 /* Remembers those of n retired tasks that have failed: what they should have written must not be
  * read later on. */
@@ -23,19 +20,11 @@ note_failures (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_
       if (pto_load_relaxed (&pto_ring_slot (&engine->rings[ring], first + i)->state)
           != PTO_TASK_FAILED)
         continue;
-      if (set->count == set->capacity)
+      if (!pto_array_has_room (set->items, set->count, set->capacity))
         {
-          uint32_t capacity = set->capacity > 0 ? set->capacity * 2 : 16;
-          pto_task_id *items = realloc (set->items, capacity * sizeof *items);
-
-          if (items == NULL)
-            {
-              pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                               _ ("no memory to note %u failed tasks"), capacity);
-              return;
-            }
-          set->items = items;
-          set->capacity = capacity;
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory to note %u failed tasks"),
+                           set->count + 1);
+          return;
         }
       set->items[set->count++] = PTO_TASK_ID (ring, first + i);
     }

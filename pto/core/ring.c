@@ -6,10 +6,8 @@
 
 #include "exec/pto-atomic.h"
 
-#include <stdlib.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* A circle turns early only beyond this many bytes, and beyond PTO_CIRCLE_COMPACT times of what was
  * ever in use at one time: a turn puts the rest of it out of reach until everything before the turn
@@ -21,25 +19,6 @@
 #define PIECE_BYTES (UINT64_C (8) << 20)
 #define PIECES_MIN 4u
 #define PAGE_MAX 65536u
-
-static void *
-map_memory (uint64_t bytes)
-{
-  void *memory = mmap (NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-  return memory == MAP_FAILED ? NULL : memory;
-}
-
-/* Memory of this process alone: no page cache behind it, cheaper to touch first. */
-static void *
-map_private (uint64_t bytes)
-{
-  void *memory = mmap (NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-  return memory == MAP_FAILED ? NULL : memory;
-}
 
 /* Bytes of its shared memory. */
 static uint64_t
@@ -59,14 +38,14 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   ring->heap.size = config->heap;
   ring->heap.compact_from = ring->storage.compact_from = COMPACT_MIN;
   ring->storage.size = (uint64_t) config->window * PTO_STORAGE_PER_SLOT;
-  if (ring->storage.size < PTO_STORAGE_MIN)
-    ring->storage.size = PTO_STORAGE_MIN;
+  ring->storage.size = max_of (ring->storage.size, PTO_STORAGE_MIN);
   ring->shared_size = shared_size (config);
-  ring->shared = map_private (ring->shared_size);
-  ring->storage.base = map_private (ring->storage.size);
+  ring->shared = pto_pages_new (ring->shared_size, MAP_PRIVATE);
+  ring->storage.base = pto_pages_new (ring->storage.size, MAP_PRIVATE);
   ring->heap_is_given = config->heap_base != NULL;
   /* Shared, so that workers forked later see the outputs at the same addresses. */
-  ring->heap.base = ring->heap_is_given ? config->heap_base : map_memory (ring->heap.size);
+  ring->heap.base
+      = ring->heap_is_given ? config->heap_base : pto_pages_new (ring->heap.size, MAP_SHARED);
   if (ring->shared == NULL || ring->heap.base == NULL || ring->storage.base == NULL)
     {
       int saved = errno;
@@ -84,20 +63,13 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   return true;
 }
 
-static void
-unmap (void *memory, uint64_t bytes)
-{
-  if (memory != NULL)
-    munmap (memory, bytes);
-}
-
 void
 pto_ring_destroy (struct pto_ring *ring)
 {
-  unmap (ring->shared, ring->shared_size);
+  pto_pages_free (ring->shared, ring->shared_size);
   if (!ring->heap_is_given)
-    unmap (ring->heap.base, ring->heap.size);
-  unmap (ring->storage.base, ring->storage.size);
+    pto_pages_free (ring->heap.base, ring->heap.size);
+  pto_pages_free (ring->storage.base, ring->storage.size);
   memset (ring, 0, sizeof *ring);
 }
 
@@ -123,50 +95,32 @@ pto_ring_reset (struct pto_ring *ring, uint32_t *tail)
 uint64_t
 pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact, uint64_t *taken)
 {
-  uint64_t offset;
+  bool turn;
 
   *taken = 0;
   if (bytes == 0)
     return circle->head;
   if (circle->used == 0)
     circle->head = circle->tail = circle->skipped = 0;
-  if (circle->head >= circle->tail)
-    {
-      bool turn = circle->size - circle->head < bytes;
-
-      if (compact && !turn && circle->head >= circle->compact_from
-          && circle->head / PTO_CIRCLE_COMPACT > circle->peak + bytes)
-        turn = circle->tail > bytes;
-      if (!turn)
-        {
-          offset = circle->head;
-          circle->head += bytes;
-          *taken = bytes;
-        }
-      else if (circle->tail > bytes)
-        {
-          offset = 0;
-          *taken = circle->size - circle->head + bytes;
-          circle->turn = circle->head;
-          circle->skipped = circle->size - circle->head;
-          circle->turned = bytes;
-          circle->head = bytes;
-        }
-      else
-        return PTO_CIRCLE_FULL;
-    }
-  else if (circle->tail - circle->head > bytes)
-    {
-      offset = circle->head;
-      circle->head += bytes;
-      *taken = bytes;
-    }
-  else
+  turn = circle->head >= circle->tail
+         && (circle->size - circle->head < bytes
+             || (compact && circle->head >= circle->compact_from
+                 && circle->head / PTO_CIRCLE_COMPACT > circle->peak + bytes
+                 && circle->tail > bytes));
+  if (turn ? circle->tail <= bytes
+           : circle->head < circle->tail && circle->tail - circle->head <= bytes)
     return PTO_CIRCLE_FULL;
-  circle->used += *taken;
-  if (circle->used - circle->skipped > circle->peak)
-    circle->peak = circle->used - circle->skipped;
-  return offset;
+  *taken = bytes;
+  if (turn)
+    {
+      circle->turn = circle->head;
+      circle->skipped = circle->size - circle->head;
+      circle->used += circle->skipped;
+      circle->turned = bytes;
+      circle->head = 0;
+      *taken += circle->skipped;
+    }
+  return pto_circle_take (circle, bytes);
 }
 
 void

@@ -4,8 +4,6 @@
  */
 #include "run-inline.h"
 
-#include "exec/pto-atomic.h"
-#include "bits.h"
 #include "completion.h"
 #include "ready.h"
 #include "scheduler.h"

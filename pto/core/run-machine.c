@@ -7,13 +7,10 @@
 #include "run-machine.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "completion.h"
 #include "scheduler.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MS UINT64_C (1000000)
 
@@ -100,15 +97,9 @@ tell (struct pto_machine *machine, int32_t severity, const char *message)
 }
 
 void
-pto_machine_warn (struct pto_machine *machine, const char *message)
+pto_machine_warn (void *machine, const char *message)
 {
   tell (machine, PTO2_LOG_WARN, message);
-}
-
-static void
-warn (void *data, const char *line)
-{
-  tell (data, PTO2_LOG_WARN, line);
 }
 
 static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
@@ -236,7 +227,7 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
     machine->engine.runtime = &machine->runtime;
   if (status == PTO_OK && config->notice_ns > 0)
     {
-      machine->engine.config.notice = warn;
+      machine->engine.config.notice = pto_machine_warn;
       machine->engine.config.notice_data = machine;
     }
   return status;
@@ -363,11 +354,9 @@ shut_door (struct pto_machine *machine, enum pto_status status, const struct pto
   totals->edges += stats->edges;
   totals->stalls += stats->stalls;
   totals->run_ns += stats->run_ns;
-  if (stats->peak_live_tasks > totals->peak_live)
-    totals->peak_live = stats->peak_live_tasks;
+  totals->peak_live = max_of (totals->peak_live, stats->peak_live_tasks);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
-    if (stats->heap_peak[r] > totals->heap_peak[r])
-      totals->heap_peak[r] = stats->heap_peak[r];
+    totals->heap_peak[r] = max_of (totals->heap_peak[r], stats->heap_peak[r]);
   pthread_mutex_unlock (&door->lock);
 }
 

@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "exec/pto-atomic.h"
 #include "parameters.h"
 #include "record-run.h"
 #include "run.h"
@@ -101,7 +100,7 @@ enum pto_status pto_machine_run (struct pto_machine *machine, const struct pto_r
 /* Before the first run: they are counted there, from what is there on; they stay longer than the
  * machine. */
 /* A warning, where the machine's log goes. */
-void pto_machine_warn (struct pto_machine *machine, const char *message);
+void pto_machine_warn (void *machine, const char *message);
 void pto_machine_set_totals (struct pto_machine *machine, struct pto_machine_totals *totals);
 /* It takes the place of another one, which nothing runs on any more. */
 void pto_machine_inherit_totals (struct pto_machine *machine, const struct pto_machine *other);

@@ -4,7 +4,6 @@
  */
 #include "run.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "cohort.h"
 #include "completion.h"
@@ -15,9 +14,6 @@
 #include "reduce.h"
 #include "retire.h"
 #include "run-inline.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 void
 pto_engine_begin (struct pto_engine *engine)

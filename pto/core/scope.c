@@ -5,28 +5,11 @@
 #include "scope.h"
 
 #include "exec/translate.h"
-#include "bits.h"
 #include "cohort.h"
 #include "deadlock-demand.h"
 #include "manual-build.h"
 #include "outer-scope.h"
 #include "record-submit.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* " at x.c:7", or nothing. */
-static void
-describe (const char *file, int32_t line, char *text, size_t size)
-{
-  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
-
-  text[0] = '\0';
-  if (file != NULL)
-    snprintf (text, size, _ (" at %s:%" PRIi32), slash != NULL ? slash + 1 : file, line);
-}
 
 static __attribute__ ((cold)) void
 refuse_inside (struct pto_engine *engine, const char *file, int32_t line)
@@ -35,8 +18,8 @@ refuse_inside (struct pto_engine *engine, const char *file, int32_t line)
   char here[256];
   char there[256];
 
-  describe (file, line, here, sizeof here);
-  describe (outer->file, outer->line, there, sizeof there);
+  pto_describe_at (file, line, here, sizeof here);
+  pto_describe_at (outer->file, outer->line, there, sizeof there);
   pto_engine_fail (
       engine, PTO_STATUS_INVALID_ARGS,
       _ ("%s%s finds dependencies, but lies in %s%s, whose tasks it can not see: open a "
@@ -57,7 +40,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
 
       /* Counted, so that the ends that follow find their begins. */
       engine->depth++;
-      describe (file, line, here, sizeof here);
+      pto_describe_at (file, line, here, sizeof here);
       pto_engine_fail (
           engine, PTO_STATUS_SCOPE_OVERFLOW,
           _ ("scopes are nested more than %u deep%s%s: end one before another begins, or "
@@ -72,7 +55,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
     engine->reducer->settle (engine, NULL);
   scope = &engine->scopes[engine->depth++];
   ring = pto_engine_ring_of_depth (engine->depth - 1);
-  scope->held = engine->demand[ring].held;
+  scope->held = engine->demand[ring].now[PTO_GOOD_TASKS];
   scope->first = engine->rings[ring].head;
   scope->buffers = engine->n_buffers;
   scope->file = file;
@@ -174,7 +157,7 @@ pto_engine_refuse_open (struct pto_engine *engine)
   if (engine->depth > PTO_SCOPE_MAX)
     return;
   scope = &engine->scopes[engine->depth - 1];
-  describe (scope->file, scope->line, where, sizeof where);
+  pto_describe_at (scope->file, scope->line, where, sizeof where);
   pto_engine_fail (
       engine, PTO_STATUS_SCOPE_OVERFLOW,
       _ ("the orchestration has returned, but %s%s is still open, %" PRIu32
@@ -185,8 +168,7 @@ pto_engine_refuse_open (struct pto_engine *engine)
 void
 pto_engine_close_scopes (struct pto_engine *engine)
 {
-  if (engine->depth > PTO_SCOPE_MAX)
-    engine->depth = PTO_SCOPE_MAX;
+  engine->depth = min_of (engine->depth, PTO_SCOPE_MAX);
   while (engine->depth > 0)
     close_scope (engine);
 }

@@ -47,6 +47,15 @@ struct pto_report
   char message[2000];
 };
 
+/* What a submit lacks that waits for room. */
+struct pto_shortage
+{
+  char what[160]; /* "[TaskRing] BLOCKED (Flow Control): ring=0, current=15, last_alive=0" */
+  char knob[160]; /* "set task-window to 32 or more" */
+  uint64_t used;
+  uint64_t all;
+};
+
 /* Fills the report if it holds no error yet; gives the status back. */
 enum pto_status pto_report_set (struct pto_report *report, enum pto_status status,
                                 const char *format, ...) __attribute__ ((format (printf, 3, 4)));
@@ -56,5 +65,7 @@ void pto_report_append (struct pto_report *report, const char *format, ...)
 enum pto_status pto_report_setv (struct pto_report *report, enum pto_status status,
                                  const char *format, va_list args)
     __attribute__ ((format (printf, 3, 0)));
+/* What is behind the last slash. */
+const char *pto_base_name (const char *file);
 /* Why a tensor can not be used: of its status. */
 const char *pto_tensor_status_text (uint32_t status);

@@ -72,5 +72,5 @@ struct pto_submit
   /* More than 1: so many parts of one task, each of which runs the kernel, or all members, with the
    * same arguments and knows its number. They run in any order, as places become idle. */
   uint32_t n_blocks;
-  uint32_t parts_bytes; /* 0; the submit's own */
+  uint32_t parts_bytes; /* 0; the submit's own: what is behind the extra */
 };

@@ -8,10 +8,8 @@
  */
 #include "submit.h"
 
-#include "exec/pto-atomic.h"
 #include "exec/translate.h"
 #include "backpressure.h"
-#include "bits.h"
 #include "commutative.h"
 #include "completion.h"
 #include "forced-order.h"
@@ -25,10 +23,6 @@
 #include "run-inline.h"
 #include "unwritten-memory.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
 
 _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
@@ -38,13 +32,14 @@ _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
 static inline uint64_t
 storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
-  return pto_engine_storage_bytes (submit->n_params, needs->n_tensors, needs->n_guards,
-                                   needs->n_fences, (uint32_t) needs->claims + submit->extra_bytes);
+  return pto_engine_storage_bytes (
+      submit->n_params, needs->n_tensors, needs->n_guards, needs->n_fences,
+      (uint32_t) needs->claims + submit->extra_bytes + submit->parts_bytes);
 }
 
 /* --- what the task is and depends on --- */
 
-__attribute__ ((cold)) void
+__attribute__ ((cold)) bool
 pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
                             uint32_t index, const char *why)
 {
@@ -57,13 +52,12 @@ pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *
       /* One that has arguments of its own. */
       if (member->n_args_plus_1 == 0 || index - member->first_arg >= member->n_args_plus_1 - 1u)
         continue;
-      pto_engine_refuse (engine, member->kernel, PTO_STATUS_INVALID_ARGS,
-                         _ ("member %u of a group: argument %u: %s"), m, index - member->first_arg,
-                         why);
-      return;
+      return pto_engine_refuse (engine, member->kernel, PTO_STATUS_INVALID_ARGS,
+                                _ ("member %u of a group: argument %u: %s"), m,
+                                index - member->first_arg, why);
     }
-  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"), index,
-                     why);
+  return pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"),
+                            index, why);
 }
 
 static __attribute__ ((cold)) bool
@@ -73,11 +67,9 @@ refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOPar
   ptrdiff_t index = param - submit->params;
 
   if (submit->conditional && index + 1 == submit->n_params)
-    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("its condition: %s"),
-                       why);
-  else
-    pto_engine_refuse_argument (engine, submit, (uint32_t) index, why);
-  return false;
+    return pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+                              _ ("its condition: %s"), why);
+  return pto_engine_refuse_argument (engine, submit, (uint32_t) index, why);
 }
 
 /* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
@@ -128,7 +120,7 @@ count_creators (struct pto_engine *engine, const struct pto_submit *submit)
   struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (engine->depth - 1)];
 
   for (uint32_t i = 0; i < submit->n_params; i++)
-    demand->edges
+    demand->now[PTO_GOOD_EDGES]
         += submit->params[i].type != PTO_PARAM_SCALAR && submit->params[i].tensor.storage != NULL;
 }
 
@@ -167,7 +159,8 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
     {
       count_creators (engine, submit);
-      rename_outputs (engine, submit);
+      if (engine->deadlock.what == PTO_OK)
+        rename_outputs (engine, submit);
     }
   engine->deps.count = 0;
   if ((engine->before & PTO_BEFORE_COMBINED) == 0)
@@ -202,9 +195,10 @@ static __attribute__ ((noinline)) bool
 make_outside (struct pto_engine *engine, const struct pto_submit *submit)
 {
   bool adding = engine->adding;
+  bool counts = engine->deadlock.what != PTO_OK;
 
   engine->adding = false;
-  for (uint32_t i = 0; i < submit->n_params && !pto_engine_has_failed (engine); i++)
+  for (uint32_t i = 0; i < submit->n_params && (counts || !pto_engine_has_failed (engine)); i++)
     {
       PTOParam output = submit->params[i];
       uint32_t depth;
@@ -224,9 +218,9 @@ make_outside (struct pto_engine *engine, const struct pto_submit *submit)
   engine->adding = adding;
   if (adding)
     pto_added_note (engine);
-  if (engine->deadlock.what != PTO_OK)
+  if (!counts && engine->deadlock.what != PTO_OK)
     count_submit (engine, submit);
-  return !pto_engine_has_failed (engine);
+  return counts || !pto_engine_has_failed (engine);
 }
 
 /* Returns the record of the memory in which a tensor without a handle lies; NULL without words: it
@@ -355,11 +349,8 @@ again:
             ok = ok && pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
         }
       if (PTO_UNLIKELY (!ok))
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for the %u dependencies of a task"), deps->count);
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for the %u dependencies of a task"), deps->count);
     }
   needs->n_tensors = n_tensors;
   needs->heap = heap;
@@ -379,15 +370,12 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
 
       if (PTO_TASK_RING (id) >= PTO_RINGS
           || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
-        {
-          pto_engine_refuse (
-              engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
-              _ ("it comes after task %" PRIu64
-                 " (number %u of those that it names), which is no task of this run: "
-                 "name a task by what its submit gave"),
-              id, i);
-          return false;
-        }
+        return pto_engine_refuse (
+            engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+            _ ("it comes after task %" PRIu64
+               " (number %u of those that it names), which is no task of this run: "
+               "name a task by what its submit gave"),
+            id, i);
       if (pto_task_is_retired (engine->tails, id))
         {
           pto_observe_past (engine, id, PTO_HAZARD_EXPLICIT);
@@ -395,11 +383,9 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
             engine->poisoned_by = id;
         }
       else if (!pto_deps_add (&engine->deps, id, PTO_HAZARD_EXPLICIT))
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           _ ("no memory for the %u dependencies of a task"), engine->deps.count);
-          return false;
-        }
+        return pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                                _ ("no memory for the %u dependencies of a task"),
+                                engine->deps.count);
     }
   return true;
 }
@@ -525,11 +511,10 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
           /* Without a handle nobody else can name it. */
           pto_access_init (access, buffer != NULL ? &buffer->space : NULL, tensor);
           access->fresh = fresh;
-          /* Who writes to the rest of it does not wait for this task. What is captured has no
-           * memory yet.
-           */
+          /* Who writes to the rest of it does not wait for this task. What is captured or counted
+           * has no memory. */
           if (PTO_UNLIKELY (access->region.run != tensor->buffer.size) && made != NULL
-              && engine->capture == NULL)
+              && engine->capture == NULL && engine->deadlock.what == PTO_OK)
             {
               write_guard (engine, *made);
               *made |= PTO_GUARD_WRITTEN;
@@ -747,7 +732,7 @@ expect_submits (const struct pto_ring *ring, uint64_t storage)
 
 /* --- tasks with parts --- */
 
-/* Room for that much that goes with a task, kept until the next. */
+/* Room for that much that goes with a task which nobody gets, kept until the next. */
 static uint8_t *
 get_scratch (struct pto_engine *engine, uint64_t bytes)
 {
@@ -776,59 +761,45 @@ is_plain (const struct pto_wish *wish)
              && wish->members[0].sub == 0 && wish->cohort == PTO_COHORT_NONE);
 }
 
-/* The same submit with what its parts need behind what the endpoint gets besides, which is where
- * set_parts() finds it. One that is like any other task becomes one. */
+/* The same submit with room for its parts. One that is like any other task becomes one. */
 static __attribute__ ((noinline)) pto_task_id
 submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
 {
   const struct pto_wish *wish = submit->wish;
-  uint32_t n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
   struct pto_submit full = *submit;
-  uint64_t at = align_up (submit->extra_bytes, alignof (struct pto_party));
-  uint8_t *scratch;
 
+  full.n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
   if (submit->kernel != PTO_KERNEL_NONE && wish != NULL)
     {
       full.kernel = wish->n_members > 0 ? wish->members[0].kernel : submit->kernel;
-      if (!pto_place_admit (engine, full.kernel, wish, n_blocks))
+      if (!pto_place_admit (engine, full.kernel, wish, full.n_blocks))
         return PTO_TASK_NONE;
       full.queue = wish->members[0].queue;
     }
   if (submit->kernel == PTO_KERNEL_NONE || is_plain (wish))
     full.wish = NULL;
-  if (submit->kernel == PTO_KERNEL_NONE || (full.wish == NULL && n_blocks == 1))
-    {
-      full.n_blocks = 0;
-      return pto_engine_submit (engine, &full);
-    }
-  full.parts_bytes
-      = (uint32_t) (full.wish != NULL ? pto_party_size (wish) : sizeof (struct pto_parts));
-  /* What is written down has its parts laid out when it is launched. */
-  if (engine->capture != NULL)
-    return pto_engine_submit (engine, &full);
-  full.extra_bytes = (uint32_t) at + full.parts_bytes;
-  scratch = get_scratch (engine, full.extra_bytes);
-  if (scratch == NULL)
-    return PTO_TASK_NONE;
-  full.extra = scratch;
-  if (submit->extra_bytes > 0)
-    memcpy (scratch, submit->extra, submit->extra_bytes);
-  if (full.wish != NULL)
-    {
-      pto_party_init ((struct pto_party *) (scratch + at), wish, n_blocks);
-      full.queue = PTO_QUEUE_LINE;
-    }
+  if (submit->kernel == PTO_KERNEL_NONE || (full.wish == NULL && full.n_blocks == 1))
+    full.n_blocks = 0;
   else
-    pto_parts_init ((struct pto_parts *) (scratch + at), n_blocks, n_blocks);
+    full.parts_bytes
+        = pto_parts_bytes (full.extra_bytes, full.wish != NULL ? full.wish->n_members : 0);
+  /* What is written down has its parts laid out when it is launched. */
+  if (full.wish != NULL && engine->capture == NULL)
+    full.queue = PTO_QUEUE_LINE;
   return pto_engine_submit (engine, &full);
 }
 
 void
-pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot, struct pto_parts *parts,
-                      const struct pto_wish *wish)
+pto_engine_add_parts (struct pto_engine *engine, struct pto_slot *slot, uint32_t extra_bytes,
+                      const struct pto_wish *wish, uint32_t n_blocks)
 {
   slot->kernel |= PTO_KERNEL_PARTS;
-  slot->parts = parts;
+  slot->parts = (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
+                                      + align_up (extra_bytes, alignof (struct pto_party)));
+  if (wish != NULL)
+    pto_party_init (slot->party, wish, n_blocks);
+  else
+    pto_parts_init (slot->parts, n_blocks, n_blocks);
   /* Relaxed: the count goes down behind the slot's being ready. */
   if (wish != NULL && wish->together && wish->cohort != PTO_COHORT_NONE)
     pto_fetch_add_relaxed (&engine->line.cohorts[wish->cohort].open, 1);
@@ -842,25 +813,20 @@ count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t
 {
   struct pto_demand *demand = &engine->demand[needs->ring];
 
-  demand->held++;
-  demand->heap += needs->heap;
-  demand->storage += needs->storage;
-  demand->edges += n_edges;
-  demand->nodes += pto_needs_nodes (needs);
-  if (needs->heap > demand->largest_heap)
-    demand->largest_heap = needs->heap;
-  if (needs->storage > demand->largest_storage)
-    demand->largest_storage = needs->storage;
+  demand->now[PTO_GOOD_TASKS]++;
+  demand->now[PTO_GOOD_HEAP] += needs->heap;
+  demand->now[PTO_GOOD_STORAGE] += needs->storage;
+  demand->now[PTO_GOOD_EDGES] += n_edges;
+  demand->now[PTO_GOOD_NODES] += pto_needs_nodes (needs);
+  demand->largest[PTO_GOOD_HEAP] = max_of (demand->largest[PTO_GOOD_HEAP], needs->heap);
+  demand->largest[PTO_GOOD_STORAGE] = max_of (demand->largest[PTO_GOOD_STORAGE], needs->storage);
 }
 
-/* Nothing has been told where it is, and this task would. */
-static bool
-is_new_output (const PTOParam *param)
+static __attribute__ ((noinline, cold)) pto_task_id
+submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
 {
-  const struct PTO2Buffer *buffer = param->tensor.storage;
-
-  return param->type == PTO_PARAM_OUTPUT && param->tensor.status == PTO2_TENSOR_OK && buffer != NULL
-         && buffer->generation == param->tensor.generation && buffer->addr == 0;
+  engine->reduces = false;
+  return engine->reducer->submit (engine, submit);
 }
 
 static int
@@ -872,42 +838,36 @@ compare_deps (const void *a, const void *b)
   return (one->task > other->task) - (one->task < other->task);
 }
 
-/* Looks up what the task depends on, as examine() would, and returns the number of these tasks. */
+/* How many tasks there are in the list. */
 static __attribute__ ((cold)) uint32_t
-count_dependencies (struct pto_engine *engine, const struct pto_submit *submit)
+count_producers (struct pto_deps *deps)
 {
-  struct pto_deps *deps = &engine->deps;
   uint32_t n = 0;
 
-  deps->count = 0;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-      const Tensor *tensor = &param->tensor;
-      struct PTO2Buffer *buffer = tensor->storage;
-      struct pto_space *space;
-
-      if (param->type == PTO_PARAM_SCALAR || tensor->status != PTO2_TENSOR_OK
-          || tensor->buffer.addr == 0
-          || (buffer != NULL && buffer->generation != tensor->generation))
-        continue;
-      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
-        {
-          space = buffer != NULL ? &buffer->space
-                                 : pto_map_external_space (engine->map, tensor->buffer.addr,
-                                                           tensor->buffer.size);
-          pto_access_init (&engine->accesses[i], space, tensor);
-          pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
-        }
-      if (buffer != NULL && buffer->space.creator != PTO_TASK_NONE)
-        pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
-    }
   if (deps->count > 0)
     qsort (deps->items, deps->count, sizeof *deps->items, compare_deps);
   for (uint32_t i = 0; i < deps->count; i++)
-    if (i == 0 || deps->items[i].task != deps->items[i - 1].task)
-      n++;
-  return n + submit->n_producers;
+    n += i == 0 || deps->items[i].task != deps->items[i - 1].task;
+  return n;
+}
+
+/* Fills a task that nobody gets, so that its accesses are recorded. heap: where its outputs would
+ * be. false: no memory. */
+static __attribute__ ((noinline)) bool
+fill_nowhere (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs,
+              pto_task_id id, uint64_t heap)
+{
+  struct pto_slot slot = { .id = id };
+  /* Nobody reads what it is filled with. */
+  struct pto_submit bare = *submit;
+  uint8_t *storage;
+
+  bare.extra_bytes = bare.parts_bytes = 0;
+  needs->n_fences = 0;
+  storage = get_scratch (engine, storage_bytes (&bare, needs));
+  if (storage != NULL)
+    fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
+  return storage != NULL;
 }
 
 /* Tasks of scopes that have ended are kept as long as the map has room: the next run may find them.
@@ -926,58 +886,25 @@ reserve_counted (struct pto_engine *engine, uint32_t n)
   return pto_map_reserve (engine->map, n);
 }
 
-/* Records its accesses, so that tasks after it find what they depend on. */
+/* Records the accesses of a task that a deadlock has kept from being submitted, so that tasks after
+ * it find what they depend on. Addresses of what it would have made begin at 1. */
 static __attribute__ ((cold)) void
-count_accesses (struct pto_engine *engine, const struct pto_submit *submit,
-                const struct pto_needs *needs)
+count_accesses (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   uint32_t ring = needs->ring;
   pto_task_id task = PTO_TASK_ID (ring, engine->rings[ring].head + engine->demand[ring].counted++);
 
-  if (!reserve_counted (engine, pto_needs_nodes (needs)))
-    {
-      engine->deadlock.incomplete = true;
-      return;
-    }
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-      struct PTO2Buffer *buffer = param->tensor.storage;
-
-      if (param->type == PTO_PARAM_SCALAR || param->tensor.status != PTO2_TENSOR_OK
-          || (buffer != NULL && buffer->generation != param->tensor.generation))
-        continue;
-      if (param->type == PTO_PARAM_OUTPUT && buffer != NULL && buffer->addr == 1
-          && buffer->space.creator == PTO_TASK_NONE)
-        {
-          Tensor made = param->tensor;
-
-          made.buffer.addr = 1;
-          pto_access_init (&engine->accesses[i], &buffer->space, &made);
-          buffer->space.creator = task;
-        }
-      else if (param->tensor.buffer.addr == 0)
-        continue;
-      if ((uint32_t) param->type < engine->tracked || param->type == PTO_PARAM_COMMUTATIVE)
-        pto_map_insert (engine->map, &engine->accesses[i], param->type, task);
-    }
-}
-
-/* The task that found no room has been counted, and its outputs are not counted again. */
-static __attribute__ ((cold)) void
-end_count (struct pto_engine *engine, const struct pto_submit *submit,
-           const struct pto_needs *needs)
-{
-  if (engine->deadlock.what == PTO_OK)
+  if (reserve_counted (engine, pto_needs_nodes (needs))
+      && fill_nowhere (engine, submit, needs, task, 1))
     return;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (is_new_output (&submit->params[i]))
-      submit->params[i].tensor.storage->addr = 1;
-  count_accesses (engine, submit, needs);
+  engine->deadlock.incomplete = true;
+  for (const PTOParam *param = submit->params; param < submit->params + submit->n_params; param++)
+    if (param->type == PTO_PARAM_OUTPUT && param->tensor.storage != NULL
+        && param->tensor.storage->addr == 0)
+      param->tensor.storage->addr = 1;
 }
 
-/* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
- * known by their shapes alone; addresses of what would have been made are 1. */
+/* After a deadlock nothing is submitted any more, but what would have been is counted. */
 static __attribute__ ((cold)) void
 count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
@@ -985,70 +912,20 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
   if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
-  if ((engine->before & PTO_BEFORE_SETS) != 0)
-    engine->reducer->settle (engine, submit);
-  if ((engine->before & PTO_BEFORE_RENAME) != 0)
-    count_creators (engine, submit);
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (submit->params[i].type == PTO_PARAM_REDUCTION)
-      {
-        engine->reducer->submit (engine, submit);
-        return;
-      }
-  for (uint32_t i = 0; i < submit->n_params; i++)
+  if (!examine (engine, submit, &needs, false))
     {
-      PTOParam *param = &submit->params[i];
-      Tensor *tensor = &param->tensor;
-
-      if (param->type == PTO_PARAM_SCALAR)
-        continue;
-      needs.n_tensors++;
-      if (param->type == PTO_PARAM_COMMUTATIVE)
-        needs.claims = pto_claims_size (++needs.n_updates);
-      if (is_new_output (param) && is_of_outside (engine, tensor->storage))
-        {
-          uint32_t depth = pto_engine_step_out (engine, tensor->storage->depth);
-          const struct pto_needs outside
-              = { .ring = pto_engine_ring_of_depth (engine->depth - 1),
-                  .n_tensors = 1,
-                  .n_outputs = 1,
-                  .heap = pto_engine_output_bytes (engine, tensor->buffer.size),
-                  .storage = pto_engine_storage_bytes (1, 1, 1, 0, 0) };
-
-          tensor->storage->addr = 1;
-          count_demand (engine, &outside, 0);
-          engine->depth = depth;
-        }
-      else if (is_new_output (param))
-        {
-          tensor->storage->addr = 1; /* counted once */
-          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
-          needs.n_outputs++;
-        }
-      else if (param->type == PTO_PARAM_SCRATCH && tensor->status == PTO2_TENSOR_OK)
-        {
-          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
-          needs.n_outputs++;
-        }
-      else if (tensor->status == PTO2_TENSOR_OK && tensor->storage != NULL
-               && tensor->storage->generation == tensor->generation)
-        tensor->buffer.addr = tensor->storage->addr;
+      if (engine->reduces)
+        submit_reducing (engine, submit);
+      return;
     }
   needs.n_guards = engine->guards_ordered ? needs.n_tensors : needs.n_outputs;
   needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
-  count_demand (engine, &needs, count_dependencies (engine, submit));
+  count_demand (engine, &needs, count_producers (&engine->deps) + submit->n_producers);
   count_accesses (engine, submit, &needs);
 }
 
 /* --- the call --- */
-
-static __attribute__ ((noinline, cold)) pto_task_id
-submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
-{
-  engine->reduces = false;
-  return engine->reducer->submit (engine, submit);
-}
 
 static __attribute__ ((noinline)) bool
 sweep (struct pto_engine *engine)
@@ -1238,32 +1115,23 @@ static __attribute__ ((noinline)) pto_task_id
 record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   struct pto_ring *ring = &engine->rings[needs->ring];
-  uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
-  struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
+  pto_task_id id = PTO_TASK_ID (needs->ring, ring->head);
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
-  /* Nobody reads what it is filled with. */
-  struct pto_submit bare = *submit;
-  uint8_t *storage;
 
-  bare.extra_bytes = 0;
-  if (!pto_map_reserve (engine->map, n_nodes))
+  if (!pto_map_reserve (engine->map, needs->n_tensors * PTO_MAP_INSERT_NODES))
     {
       pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
                        _ ("task %" PRIu64 " of a graph that is captured: the TensorMap is full"),
                        engine->submitted);
       return PTO_TASK_NONE;
     }
-  needs->n_fences = 0;
   needs->n_guards = needs->n_outputs;
-  storage = get_scratch (engine, storage_bytes (&bare, needs));
-  if (storage == NULL)
-    return PTO_TASK_NONE;
-  fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
-  if (!pto_capture_task (engine, submit, heap, needs->heap))
+  if (!fill_nowhere (engine, submit, needs, id, heap)
+      || !pto_capture_task (engine, submit, heap, needs->heap))
     return PTO_TASK_NONE;
   ring->head++;
   engine->submitted++;
-  return slot.id;
+  return id;
 }
 
 bool
@@ -1350,15 +1218,14 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
                     submit->queue, submit->terms.priority, n_wait, true, &room);
   if (slot == NULL)
     {
-      end_count (engine, submit, &needs);
+      /* It has been counted. */
+      if (engine->deadlock.what != PTO_OK)
+        count_accesses (engine, submit, &needs);
       return true;
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
-    pto_engine_set_parts (engine, slot,
-                          (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
-                                                + submit->extra_bytes - submit->parts_bytes),
-                          submit->wish);
+    pto_engine_add_parts (engine, slot, submit->extra_bytes, submit->wish, submit->n_blocks);
   if (!plain && PTO_UNLIKELY (engine->observed))
     observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))

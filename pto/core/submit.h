@@ -14,8 +14,9 @@ pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submi
 pto_task_id pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
                                      PTOParam *params, uint32_t n_params);
 
-/* Fails the run: the argument is why. That of a member of a group is named as the member has it. */
-void pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
+/* Fails the run: the argument is why. That of a member of a group is named as the member has it.
+ * Returns false. */
+bool pto_engine_refuse_argument (struct pto_engine *engine, const struct pto_submit *submit,
                                  uint32_t index, const char *why);
 
 /* --- for who fills tasks himself: the two ends of a submit --- */
@@ -51,10 +52,10 @@ uint32_t pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
  */
 uint32_t pto_engine_link_planned (struct pto_engine *engine, struct pto_slot *slot,
                                   const struct pto_needs *needs, struct pto_links *links);
-/* It has parts, which are there, in its payload: of the members of that wish, or, NULL, of its
- * kernel. Behind the filling. */
-void pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot,
-                           struct pto_parts *parts, const struct pto_wish *wish);
+/* It has so many blocks, of the members of that wish, or, NULL, of its kernel. Behind the filling,
+ * with room for them behind so many bytes that the submit gave besides: pto_parts_bytes(). */
+void pto_engine_add_parts (struct pto_engine *engine, struct pto_slot *slot, uint32_t extra_bytes,
+                           const struct pto_wish *wish, uint32_t n_blocks);
 /* It runs when its producers are done, of which so many were when it was linked. queue: as a submit
  * names it. */
 void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue,

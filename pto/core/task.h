@@ -4,11 +4,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "api/pto_limits.h"
+#include "arrays.h"
 
 #define PTO_RINGS PTO_N_RINGS
 
@@ -59,33 +56,9 @@ struct pto_deps
 static inline bool
 pto_deps_add (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
 {
-  if (__builtin_expect (deps->count == deps->capacity, 0))
-    {
-      uint32_t capacity = deps->capacity > 0 ? deps->capacity * 2 : 64;
-      struct pto_dep *items = realloc (deps->items, capacity * sizeof *items);
-
-      if (items == NULL)
-        return false;
-      deps->items = items;
-      deps->capacity = capacity;
-    }
-  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
-  return true;
-}
-
-/* Room for that many. false: no memory. */
-static inline bool
-pto_deps_reserve (struct pto_deps *deps, uint32_t n)
-{
-  struct pto_dep *items;
-
-  if (n <= deps->capacity)
-    return true;
-  items = realloc (deps->items, n * sizeof *items);
-  if (items == NULL)
+  if (!pto_array_has_room (deps->items, deps->count, deps->capacity))
     return false;
-  deps->items = items;
-  deps->capacity = n;
+  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
   return true;
 }
 

@@ -12,9 +12,7 @@
 #include "tensor-map-space.h"
 #include "tensor-map-sweep.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Spaces that one submit may ask for beside those with entries. */
 #define SUBMIT_EXTERNALS 4096u
@@ -339,7 +337,8 @@ bool
 pto_externals_init (struct externals *externals, uint32_t n_entries)
 {
   externals->max = SUBMIT_EXTERNALS + 2 * n_entries;
-  externals->items = pto_map_pages (((size_t) externals->max + 1) * sizeof *externals->items);
+  externals->items
+      = pto_pages_new (((size_t) externals->max + 1) * sizeof *externals->items, MAP_PRIVATE);
   externals->grid_mask = GRID_MASK;
   externals->grid = calloc ((size_t) externals->grid_mask + 1, sizeof *externals->grid);
   return externals->items != NULL && externals->grid != NULL;
@@ -348,8 +347,7 @@ pto_externals_init (struct externals *externals, uint32_t n_entries)
 void
 pto_externals_destroy (struct externals *externals)
 {
-  if (externals->items != NULL)
-    munmap (externals->items, ((size_t) externals->max + 1) * sizeof *externals->items);
+  pto_pages_free (externals->items, ((size_t) externals->max + 1) * sizeof *externals->items);
   free (externals->grid);
 }
 

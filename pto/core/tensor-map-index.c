@@ -150,15 +150,8 @@ index_need_class (struct index *index, const struct box *box)
 
   if (number < index->n_classes)
     return number;
-  if (number == index->max_classes)
-    {
-      struct class *classes = realloc (index->classes, 2 * (size_t) number * sizeof *classes);
-
-      if (classes == NULL)
-        return CATCH_ALL;
-      index->classes = classes;
-      index->max_classes = 2 * number;
-    }
+  if (!pto_array_has_room (index->classes, number, index->max_classes))
+    return CATCH_ALL;
   index->n_classes++;
   class = &index->classes[number];
   memset (class, 0, sizeof *class);
@@ -289,13 +282,10 @@ pto_index_new (struct pto_map *map, uint32_t all, uint32_t n_entries, uint64_t a
     return NULL;
   while (n_buckets < 2 * n_entries)
     n_buckets *= 2;
-  index->max_classes = 4;
-  index->classes = calloc (index->max_classes, sizeof *index->classes);
   index->buckets = calloc (n_buckets, sizeof *index->buckets);
-  if (index->buckets == NULL || index->classes == NULL)
+  if (index->buckets == NULL || !pto_array_has_room (index->classes, CATCH_ALL, index->max_classes))
     {
       free (index->buckets);
-      free (index->classes);
       free (index);
       return NULL;
     }
@@ -303,7 +293,7 @@ pto_index_new (struct pto_map *map, uint32_t all, uint32_t n_entries, uint64_t a
   index->max_misfits = max_misfits;
   /* The catch-all: all boxes are in its one cell. */
   index->n_classes = 1;
-  index->classes[CATCH_ALL].key = UINT64_MAX;
+  index->classes[CATCH_ALL] = (struct class){ .key = UINT64_MAX };
   memset (index->classes[CATCH_ALL].shift, 63, MAX_DIGITS);
   index->next = map->indexes;
   if (map->indexes != NULL)

@@ -4,23 +4,12 @@
  */
 #include "tensor-map-node.h"
 
-#include <sys/mman.h>
-
-void *
-pto_map_pages (size_t size)
-{
-  void *pages = mmap (NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-  return pages != MAP_FAILED ? pages : NULL;
-}
-
 /* Each block is given back before its readers are put where there is room,
  * so this takes no node that it has not given. */
 void
 pto_readers_prune (struct pto_map *map, struct entry *entry)
 {
-  uint32_t number = readers_first_block (map, entry);
+  uint32_t number = entry_readers (map, entry).next;
   uint32_t newest = entry->block;
   uint32_t kept = 0;
 
@@ -45,79 +34,28 @@ pto_readers_prune (struct pto_map *map, struct entry *entry)
 }
 
 bool
-pto_readers_any_live (const struct pto_map *map, const struct entry *entry)
+pto_readers_any_live (const struct pto_map *map, struct readers readers)
 {
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    if (is_live (map, entry->readers[i]))
-      return true;
-  for (uint32_t number = readers_first_block (map, entry); number != 0;
-       number = readers_next_block (map, entry, number))
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]))
-          return true;
-    }
+  do
+    for (uint32_t i = 0; i < readers.n; i++)
+      if (is_live (map, readers.items[i]))
+        return true;
+  while (readers_next (map, &readers));
   return false;
 }
 
 /* --- groups --- */
 
-static bool
-report (const struct pto_map *map, const struct tasks *tasks, uint32_t kinds, struct pto_deps *deps)
+static struct readers
+readers_of (const struct pto_map *map, const struct tasks *tasks)
 {
-  uint32_t number = tasks->block != 0 ? map->slots[tasks->block].node.next : 0;
-
-  if (kinds == 0)
-    return true;
-  for (uint32_t i = 0; i < tasks->count; i++)
-    if (is_live (map, tasks->items[i]) && !pto_deps_add (deps, tasks->items[i], kinds))
-      return false;
-  while (number != 0)
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]) && !pto_deps_add (deps, block->readers[i], kinds))
-          return false;
-      number = number != tasks->block ? block->node.next : 0;
-    }
-  return true;
-}
-
-static bool
-any_live (const struct pto_map *map, const struct tasks *tasks)
-{
-  uint32_t number = tasks->block != 0 ? map->slots[tasks->block].node.next : 0;
-
-  for (uint32_t i = 0; i < tasks->count; i++)
-    if (is_live (map, tasks->items[i]))
-      return true;
-  while (number != 0)
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]))
-          return true;
-      number = number != tasks->block ? block->node.next : 0;
-    }
-  return false;
+  return readers_begin (map, tasks->items, tasks->count, tasks->block);
 }
 
 static void
 clear (struct pto_map *map, struct tasks *tasks)
 {
-  uint32_t number = tasks->block != 0 ? map->slots[tasks->block].node.next : 0;
-
-  while (number != 0)
-    {
-      uint32_t next = number != tasks->block ? map->slots[number].node.next : 0;
-
-      node_give (map, number);
-      number = next;
-    }
+  blocks_give (map, tasks->block);
   tasks->count = 0;
   tasks->block = 0;
 }
@@ -134,31 +72,24 @@ take_readers (struct entry *entry, struct tasks *tasks)
   entry->block = 0;
 }
 
-static struct tasks
-readers_of (const struct entry *entry)
-{
-  struct tasks tasks = { .count = entry->node.count, .block = entry->block };
-
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    tasks.items[i] = entry->readers[i];
-  return tasks;
-}
-
 bool
 pto_group_report (const struct pto_map *map, const struct entry *entry, bool member,
                   uint32_t of_writer, uint32_t of_readers, struct pto_deps *deps)
 {
   const struct group *group = &map->slots[entry->group].group;
-  struct tasks readers = readers_of (entry);
+  struct readers readers = entry_readers (map, entry);
 
   /* Whoever comes after all who update it comes after those that they come after. */
   if (group->open && !member)
-    return report (map, &readers, of_writer, deps);
+    return of_writer == 0 || readers_report (map, readers, of_writer, deps);
   if (of_writer != 0 && is_live (map, entry->writer)
       && !pto_deps_add (deps, entry->writer, of_writer))
     return false;
-  return report (map, &group->updaters, of_writer, deps)
-         && report (map, group->open ? &group->readers : &readers, of_readers, deps);
+  if (group->open)
+    readers = readers_of (map, &group->readers);
+  return (of_writer == 0
+          || readers_report (map, readers_of (map, &group->updaters), of_writer, deps))
+         && (of_readers == 0 || readers_report (map, readers, of_readers, deps));
 }
 
 uint32_t
@@ -219,5 +150,6 @@ pto_group_any_live (const struct pto_map *map, const struct entry *entry)
 {
   const struct group *group = &map->slots[entry->group].group;
 
-  return any_live (map, &group->updaters) || any_live (map, &group->readers);
+  return pto_readers_any_live (map, readers_of (map, &group->updaters))
+         || pto_readers_any_live (map, readers_of (map, &group->readers));
 }

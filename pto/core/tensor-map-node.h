@@ -171,9 +171,6 @@ log2_ceiling (uint64_t n)
   return n <= 1 ? 0 : 64 - (uint32_t) __builtin_clzll (n - 1);
 }
 
-/* Zeroed pages, committed when touched; NULL: no address space. */
-void *pto_map_pages (size_t size);
-
 /* --- nodes --- */
 
 /* 0: there is none. */
@@ -226,30 +223,72 @@ bool pto_group_any_live (const struct pto_map *map, const struct entry *entry);
  * from the oldest to the newest, which the entry names, and round again: so readers are found in
  * the order in which they came. */
 
-static inline uint32_t
-readers_first_block (const struct pto_map *map, const struct entry *entry)
+/* A piece of them, and which block comes next; 0: none does. */
+struct readers
 {
-  return entry->block != 0 ? map->slots[entry->block].node.next : 0;
+  const pto_task_id *items;
+  uint32_t n;
+  uint32_t next;
+  uint32_t newest;
+};
+
+static inline struct readers
+readers_begin (const struct pto_map *map, const pto_task_id *items, uint32_t n, uint32_t newest)
+{
+  return (struct readers){ items, n, newest != 0 ? map->slots[newest].node.next : 0, newest };
 }
 
-static inline uint32_t
-readers_next_block (const struct pto_map *map, const struct entry *entry, uint32_t number)
+/* Goes on to the next piece. false: that was all. */
+static inline bool
+readers_next (const struct pto_map *map, struct readers *readers)
 {
-  return number != entry->block ? map->slots[number].node.next : 0;
+  const struct block *block = &map->slots[readers->next].block;
+
+  if (readers->next == 0)
+    return false;
+  readers->items = block->readers;
+  readers->n = block->node.count;
+  readers->next = readers->next != readers->newest ? block->node.next : 0;
+  return true;
+}
+
+static inline struct readers
+entry_readers (const struct pto_map *map, const struct entry *entry)
+{
+  return readers_begin (map, entry->readers, entry->node.count, entry->block);
+}
+
+/* Appends those that are live. false: no memory for deps. */
+static inline bool
+readers_report (const struct pto_map *map, struct readers readers, uint32_t kinds,
+                struct pto_deps *deps)
+{
+  do
+    for (uint32_t i = 0; i < readers.n; i++)
+      if (is_live (map, readers.items[i]) && !pto_deps_add (deps, readers.items[i], kinds))
+        return false;
+  while (readers_next (map, &readers));
+  return true;
+}
+
+static inline void
+blocks_give (struct pto_map *map, uint32_t newest)
+{
+  uint32_t number = newest != 0 ? map->slots[newest].node.next : 0;
+
+  while (number != 0)
+    {
+      uint32_t next = number != newest ? map->slots[number].node.next : 0;
+
+      node_give (map, number);
+      number = next;
+    }
 }
 
 static inline void
 readers_clear (struct pto_map *map, struct entry *entry)
 {
-  uint32_t number = readers_first_block (map, entry);
-
-  while (number != 0)
-    {
-      uint32_t next = readers_next_block (map, entry, number);
-
-      node_give (map, number);
-      number = next;
-    }
+  blocks_give (map, entry->block);
   entry->block = 0;
   entry->node.count = 0;
   if (__builtin_expect (entry->node.grouped, 0))
@@ -297,13 +336,13 @@ readers_append (struct pto_map *map, struct entry *entry, pto_task_id task)
 
 /* Drops retired readers. */
 void pto_readers_prune (struct pto_map *map, struct entry *entry);
-bool pto_readers_any_live (const struct pto_map *map, const struct entry *entry);
+bool pto_readers_any_live (const struct pto_map *map, struct readers readers);
 
 static inline bool
 entry_is_stale (const struct pto_map *map, const struct entry *entry)
 {
   return !is_live (map, entry->writer)
-         && (entry->node.count == 0 || !pto_readers_any_live (map, entry))
+         && (entry->node.count == 0 || !pto_readers_any_live (map, entry_readers (map, entry)))
          && (!entry->node.grouped || !pto_group_any_live (map, entry));
 }
 

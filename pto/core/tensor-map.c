@@ -23,7 +23,6 @@
 #include "tensor-map-space.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* So that four times as many, and some, still count in 32 bits: twice as many externals, whose
  * numbers the grid doubles. */
@@ -134,21 +133,8 @@ entry_report (const struct pto_map *map, const struct entry *entry, bool member,
   if (of_writer != 0 && is_live (map, entry->writer)
       && !pto_deps_add (deps, entry->writer, of_writer))
     return false;
-  if (of_readers == 0 || entry->node.count == 0)
-    return true;
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    if (is_live (map, entry->readers[i]) && !pto_deps_add (deps, entry->readers[i], of_readers))
-      return false;
-  for (uint32_t number = readers_first_block (map, entry); number != 0;
-       number = readers_next_block (map, entry, number))
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]) && !pto_deps_add (deps, block->readers[i], of_readers))
-          return false;
-    }
-  return true;
+  return of_readers == 0 || entry->node.count == 0
+         || readers_report (map, entry_readers (map, entry), of_readers, deps);
 }
 
 /* Where a region lies in the index of the space, and its entry there; NULL: there is no index, or
@@ -425,7 +411,7 @@ pto_map_new (const struct pto_map_config *config)
   map->failed = config->failed;
   pto_map_set_hazards (map, config->hazards);
   map->pool.capacity = config->pool < MAX_POOL ? config->pool : MAX_POOL;
-  map->slots = pto_map_pages (((size_t) map->pool.capacity + 1) * sizeof *map->slots);
+  map->slots = pto_pages_new (((size_t) map->pool.capacity + 1) * sizeof *map->slots, MAP_PRIVATE);
   if (!pto_externals_init (&map->externals, map->pool.capacity) || map->slots == NULL)
     {
       pto_map_free (map);
@@ -442,8 +428,7 @@ pto_map_free (struct pto_map *map)
     return;
   while (map->indexes != NULL)
     pto_index_free (map, map->indexes);
-  if (map->slots != NULL)
-    munmap (map->slots, ((size_t) map->pool.capacity + 1) * sizeof *map->slots);
+  pto_pages_free (map->slots, ((size_t) map->pool.capacity + 1) * sizeof *map->slots);
   pto_externals_destroy (&map->externals);
   free (map);
 }

@@ -4,9 +4,7 @@
  */
 #include "trace.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct pto_trace *
 pto_trace_new (uint32_t n_buffers, uint64_t capacity)
@@ -24,17 +22,14 @@ pto_trace_new (uint32_t n_buffers, uint64_t capacity)
     }
   for (uint32_t i = 0; i < n_buffers; i++)
     {
-      void *memory
-          = mmap (NULL, capacity * sizeof (struct pto_trace_record), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void *memory = pto_pages_new (capacity * sizeof (struct pto_trace_record), MAP_PRIVATE);
 
-      if (memory == MAP_FAILED)
+      if (memory == NULL)
         {
           pto_trace_free (trace);
           return NULL;
         }
-      trace->buffers[i] = (struct pto_trace_buffer){ .records = memory };
-      trace->buffers[i].capacity = capacity;
+      trace->buffers[i] = (struct pto_trace_buffer){ .records = memory, .capacity = capacity };
       trace->n_buffers++;
     }
   return trace;
@@ -55,8 +50,8 @@ pto_trace_free (struct pto_trace *trace)
     return;
   forget_files (&trace->files);
   for (uint32_t i = 0; i < trace->n_buffers; i++)
-    munmap (trace->buffers[i].records,
-            trace->buffers[i].capacity * sizeof (struct pto_trace_record));
+    pto_pages_free (trace->buffers[i].records,
+                    trace->buffers[i].capacity * sizeof (struct pto_trace_record));
   free (trace->buffers);
   free (trace);
 }

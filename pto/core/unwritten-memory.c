@@ -5,8 +5,6 @@
  */
 #include "unwritten-memory.h"
 
-#include <string.h>
-
 /* A NaN in floats of every size. */
 #define FLOAT_BYTE 0xff
 #define OTHER_BYTE 0xa5

@@ -144,7 +144,7 @@ look_at_task (struct look *look, const struct pto_plan_task *task, struct pto_re
   if (status != PTO_OK)
     return status;
   look->queues[task->kernel] = needs[0].queue;
-  for (uint32_t m = 0; parts != NULL && m < parts->n_members; m++)
+  for (uint32_t m = 0; parts != NULL && m < parts->wish.n_members; m++)
     look->members[parts->first_member + m] = needs[m];
   if (look->level->family.has_processes[extra->kind])
     note_accesses (look, task, extra);

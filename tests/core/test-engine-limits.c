@@ -827,18 +827,26 @@ test_demand_either_way (void)
         }
       for (uint32_t r = 0; r < PTO_RINGS; r++)
         {
-          g_assert_cmpuint (demand[1][r].peak_held, ==, demand[0][r].peak_held);
-          g_assert_cmpuint (demand[1][r].peak_heap, ==, demand[0][r].peak_heap);
-          g_assert_cmpuint (demand[1][r].largest_heap, ==, demand[0][r].largest_heap);
-          g_assert_cmpuint (demand[1][r].peak_storage, ==, demand[0][r].peak_storage);
-          g_assert_cmpuint (demand[1][r].largest_storage, ==, demand[0][r].largest_storage);
+          g_assert_cmpuint (demand[1][r].peak[PTO_GOOD_TASKS], ==,
+                            demand[0][r].peak[PTO_GOOD_TASKS]);
+          g_assert_cmpuint (demand[1][r].peak[PTO_GOOD_HEAP], ==, demand[0][r].peak[PTO_GOOD_HEAP]);
+          g_assert_cmpuint (demand[1][r].largest[PTO_GOOD_HEAP], ==,
+                            demand[0][r].largest[PTO_GOOD_HEAP]);
+          g_assert_cmpuint (demand[1][r].peak[PTO_GOOD_STORAGE], ==,
+                            demand[0][r].peak[PTO_GOOD_STORAGE]);
+          g_assert_cmpuint (demand[1][r].largest[PTO_GOOD_STORAGE], ==,
+                            demand[0][r].largest[PTO_GOOD_STORAGE]);
           /* Nobody has more than the one that has most. */
-          g_assert_cmpuint (demand[0][r].peak_storage, <=,
-                            demand[0][r].peak_held * demand[0][r].largest_storage);
-          g_assert_cmpuint (demand[0][r].peak_heap, <=,
-                            demand[0][r].peak_held * demand[0][r].largest_heap);
-          g_assert_cmpuint (demand[0][r].largest_storage, <=, demand[0][r].peak_storage);
-          g_assert_cmpuint (demand[0][r].largest_heap, <=, demand[0][r].peak_heap);
+          g_assert_cmpuint (demand[0][r].peak[PTO_GOOD_STORAGE], <=,
+                            demand[0][r].peak[PTO_GOOD_TASKS]
+                                * demand[0][r].largest[PTO_GOOD_STORAGE]);
+          g_assert_cmpuint (demand[0][r].peak[PTO_GOOD_HEAP], <=,
+                            demand[0][r].peak[PTO_GOOD_TASKS]
+                                * demand[0][r].largest[PTO_GOOD_HEAP]);
+          g_assert_cmpuint (demand[0][r].largest[PTO_GOOD_STORAGE], <=,
+                            demand[0][r].peak[PTO_GOOD_STORAGE]);
+          g_assert_cmpuint (demand[0][r].largest[PTO_GOOD_HEAP], <=,
+                            demand[0][r].peak[PTO_GOOD_HEAP]);
         }
     }
 }
