@@ -15,6 +15,15 @@
     return value;                                                \
   }
 
+/* The same of a GObject. is_one: its PTO_IS_FOO. */
+#define PTO_DEFINE_OBJECT_GETTER(type, function, Object, is_one, object, value) \
+  type function (Object *object)                                                \
+  {                                                                             \
+    g_return_val_if_fail (is_one (object), 0);                                  \
+                                                                                \
+    return value;                                                               \
+  }
+
 /* Of what has a field ref_count, a gatomicrefcount. */
 #define PTO_DEFINE_REF(Object, function, object) \
   Object *function (Object *object)              \

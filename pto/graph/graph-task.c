@@ -7,6 +7,7 @@
 #include "graph.h"
 
 #include "base/error.h"
+#include "base/getter.h"
 #include "callable/kernel.h"
 #include "values/task-args.h"
 #include "values/tensor.h"
@@ -745,10 +746,5 @@ pto_graph_set_priority (PtoGraph *graph, guint priority, GError **error)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_priority (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->terms.priority;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_priority, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->terms.priority)

@@ -7,6 +7,7 @@
 #include "graph.h"
 
 #include "base/error.h"
+#include "base/getter.h"
 #include "base/source-place.h"
 #include "common/text.h"
 #include "values/tensor.h"
@@ -573,13 +574,8 @@ pto_graph_complete (PtoGraph *graph, GError **error)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_tasks (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->plan->n_tasks;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_tasks, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->plan->n_tasks)
 
 /**
  * pto_graph_get_n_edges:
@@ -594,13 +590,8 @@ pto_graph_get_n_tasks (PtoGraph *graph)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_edges (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->plan->n_orders;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_edges, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->plan->n_orders)
 
 /**
  * pto_graph_get_n_arguments:
@@ -614,13 +605,8 @@ pto_graph_get_n_edges (PtoGraph *graph)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_arguments (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return pto_plan_n_given (graph->plan);
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_arguments, PtoGraph, PTO_IS_GRAPH, graph,
+                          pto_plan_n_given (graph->plan))
 
 /**
  * pto_graph_to_string:
