@@ -581,24 +581,23 @@ to_ns (double ns)
   return ns <= (double) PTO_VIRTUAL_CLOCK_END ? (uint64_t) ns : PTO_VIRTUAL_CLOCK_END + 1;
 }
 
-static uint64_t
-table_cost (const struct pto_cost *cost, uint64_t bytes)
+double
+pto_cost_get_ns (const struct pto_cost *cost, uint64_t bytes)
 {
+  const struct pto_cost_point *points = cost->points;
   uint32_t i = 0;
-  double span;
-  double part;
 
+  if (cost->model == PTO_COST_LINEAR)
+    return cost->base_ns + cost->ns_per_byte * (double) bytes;
   if (cost->n_points == 0)
     return 0;
-  while (i < cost->n_points && cost->points[i].bytes < bytes)
+  while (i < cost->n_points && points[i].bytes < bytes)
     i++;
-  if (i == 0)
-    return to_ns (cost->points[0].ns);
-  if (i == cost->n_points)
-    return to_ns (cost->points[i - 1].ns);
-  span = (double) (cost->points[i].bytes - cost->points[i - 1].bytes);
-  part = (double) (bytes - cost->points[i - 1].bytes) / span;
-  return to_ns (cost->points[i - 1].ns + part * (cost->points[i].ns - cost->points[i - 1].ns));
+  if (i == 0 || i == cost->n_points)
+    return points[i == 0 ? 0 : i - 1].ns;
+  return points[i - 1].ns
+         + (double) (bytes - points[i - 1].bytes) / (double) (points[i].bytes - points[i - 1].bytes)
+               * (points[i].ns - points[i - 1].ns);
 }
 
 /* What this member of the task has instead of all of its arguments; NULL: it has all. */
@@ -654,16 +653,7 @@ argument_bytes (const struct pto_core *core)
 static uint64_t
 virtual_cost (const struct pto_cost *cost, uint64_t bytes, uint64_t measured)
 {
-  switch (cost->model)
-    {
-    case PTO_COST_LINEAR:
-      return to_ns (cost->base_ns + cost->ns_per_byte * (double) bytes);
-    case PTO_COST_TABLE:
-      return table_cost (cost, bytes);
-    case PTO_COST_MEASURE:
-      return measured;
-    }
-  return 0;
+  return cost->model == PTO_COST_MEASURE ? measured : to_ns (pto_cost_get_ns (cost, bytes));
 }
 
 /* A kernel takes longer by a share of its own: of the seed, of the task and of the block, not of

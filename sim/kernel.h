@@ -44,6 +44,9 @@ struct pto_cost
   const struct pto_cost_point *points;
 };
 
+/* What it says of so many bytes, of a model that does not measure. */
+double pto_cost_get_ns (const struct pto_cost *cost, uint64_t bytes);
+
 struct pto_kernel
 {
   const char *name; /* NULL: no kernel has this function id */

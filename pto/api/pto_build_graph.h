@@ -58,14 +58,11 @@ extern "C"
   }
 
 /* Notes its place. The name without parentheses behind it is the function above. */
-#define pto2_rt_add_task(rt, ...) \
-  (pto2_rt_add_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_add_task(rt, ...) (pto2_rt_add_task) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_add_successor_conditional(rt, ...) \
-  (pto2_rt_add_successor_conditional) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_publish_task(rt, ...) \
-  (pto2_rt_publish_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_device_malloc(rt, ...) \
-  (pto2_rt_device_malloc) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_add_successor_conditional) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_publish_task(rt, ...) (pto2_rt_publish_task) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_device_malloc(rt, ...) (pto2_rt_device_malloc) (PTO2_HERE_ (rt), __VA_ARGS__)
 
 #ifdef __cplusplus
 }

@@ -310,11 +310,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_submit_order (PTO2Runtime *rt, PTOParam *params, int32_t n_params,
                         const PTO2TaskId after[], int32_t n_after)
   {
-    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, n_params);
-
-    submit.after = after;
-    submit.n_after = n_after;
-    return rt->ops->submit (rt, &submit);
+    return pto2_rt_submit_task_after (rt, PTO2_KERNEL_NONE, 0, params, n_params, after, n_after);
   }
 
   /* The same as pto2_rt_submit_task(), but the kernel runs only where that element is not 0 by
@@ -461,35 +457,31 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return rt;
   }
 
+/* The caller's place. */
+#define PTO2_HERE_(rt) pto2_rt_at ((rt), __FILE__, __LINE__)
+
 /* Notes its place. The name without parentheses behind it is the function above. */
-#define pto2_rt_submit_task(rt, ...) \
-  (pto2_rt_submit_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_task(rt, ...) (pto2_rt_submit_task) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_task_after(rt, ...) \
-  (pto2_rt_submit_task_after) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_task_after) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_task_with_priority(rt, ...) \
-  (pto2_rt_submit_task_with_priority) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_submit_order(rt, ...) \
-  (pto2_rt_submit_order) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_submit_task_if(rt, ...) \
-  (pto2_rt_submit_task_if) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_submit(rt, ...) \
-  (pto2_rt_submit) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_task_with_priority) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_submit_order(rt, ...) (pto2_rt_submit_order) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_submit_task_if(rt, ...) (pto2_rt_submit_task_if) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_submit(rt, ...) (pto2_rt_submit) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_block_task(rt, ...) \
-  (pto2_rt_submit_block_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_submit_sync_task(rt, ...) \
-  (pto2_rt_submit_sync_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_block_task) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_submit_sync_task(rt, ...) (pto2_rt_submit_sync_task) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_mixed_task(rt, ...) \
-  (pto2_rt_submit_mixed_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_mixed_task) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_group_task(rt, ...) \
-  (pto2_rt_submit_group_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_group_task) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_group_members(rt, ...) \
-  (pto2_rt_submit_group_members) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_group_members) (PTO2_HERE_ (rt), __VA_ARGS__)
 #define pto2_rt_submit_task_clustered(rt, ...) \
-  (pto2_rt_submit_task_clustered) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_allocate_cluster(rt) \
-  (pto2_rt_allocate_cluster) (pto2_rt_at ((rt), __FILE__, __LINE__))
-#define pto2_rt_free_cluster(rt, ...) \
-  (pto2_rt_free_cluster) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_task_clustered) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_allocate_cluster(rt) (pto2_rt_allocate_cluster) (PTO2_HERE_ (rt))
+#define pto2_rt_free_cluster(rt, ...) (pto2_rt_free_cluster) (PTO2_HERE_ (rt), __VA_ARGS__)
 
   /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
   static inline void
@@ -878,15 +870,12 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
                       const PTO2TaskId after[], int32_t n_after)
   {
     PTOParam params[2];
-    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_FILL, 0, params, 2);
 
     params[0] = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
     params[1].type = PTO_PARAM_SCALAR;
     params[1].scalar = 0;
     memcpy (&params[1].scalar, value, pto_dtype_size (tensor->dtype));
-    submit.after = after;
-    submit.n_after = n_after;
-    return rt->ops->submit (rt, &submit);
+    return (pto2_rt_submit_task_after) (rt, PTO2_KERNEL_FILL, 0, params, 2, after, n_after);
   }
 
   /* The same, and nothing is named. */
@@ -921,14 +910,11 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return element != NULL;
   }
 
-#define pto2_rt_alloc(rt, ...) (pto2_rt_alloc) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_fill(rt, ...) (pto2_rt_fill) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_fill_after(rt, ...) \
-  (pto2_rt_fill_after) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_get_element(rt, ...) \
-  (pto2_rt_get_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
-#define pto2_rt_set_element(rt, ...) \
-  (pto2_rt_set_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_alloc(rt, ...) (pto2_rt_alloc) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_fill(rt, ...) (pto2_rt_fill) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_fill_after(rt, ...) (pto2_rt_fill_after) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_get_element(rt, ...) (pto2_rt_get_element) (PTO2_HERE_ (rt), __VA_ARGS__)
+#define pto2_rt_set_element(rt, ...) (pto2_rt_set_element) (PTO2_HERE_ (rt), __VA_ARGS__)
 
 #define make_pipe_out_param(pipe) make_output_param (pipe)
 #define make_pipe_in_param(pipe) make_input_param (pipe)
@@ -1050,48 +1036,6 @@ Tensor::dump () const
   return text;
 }
 
-static inline PTOParam
-make_input_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_INPUT, &tensor);
-}
-
-static inline PTOParam
-make_output_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
-}
-
-static inline PTOParam
-make_inout_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_INOUT, &tensor);
-}
-
-static inline PTOParam
-make_output_existing_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, &tensor);
-}
-
-static inline PTOParam
-make_no_dep_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
-}
-
-static inline PTOParam
-make_commutative_param (const Tensor &tensor)
-{
-  return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
-}
-
-static inline PTOParam
-make_reduction_param (const Tensor &tensor, int32_t combine, const void *initial)
-{
-  return pto2_make_reduction_param (&tensor, combine, initial);
-}
-
 class PTO2Scope
 {
 public:
@@ -1137,48 +1081,6 @@ private:
 
 #else /* C */
 
-static inline PTOParam
-make_input_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_INPUT, &tensor);
-}
-
-static inline PTOParam
-make_output_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
-}
-
-static inline PTOParam
-make_inout_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_INOUT, &tensor);
-}
-
-static inline PTOParam
-make_output_existing_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, &tensor);
-}
-
-static inline PTOParam
-make_no_dep_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
-}
-
-static inline PTOParam
-make_commutative_param (Tensor tensor)
-{
-  return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
-}
-
-static inline PTOParam
-make_reduction_param (Tensor tensor, int32_t combine, const void *initial)
-{
-  return pto2_make_reduction_param (&tensor, combine, initial);
-}
-
 /* PTO2_SCOPE (rt) { ... } ends its scope however the block is left.
  *
  * ATTENTION: in C the block is the body of a loop that goes round once. break and continue in it
@@ -1196,10 +1098,58 @@ make_reduction_param (Tensor tensor, int32_t combine, const void *initial)
 
 #endif
 
+/* A tensor that a function is given. */
+#ifdef __cplusplus
+#define PTO2_TENSOR_ const Tensor &
+#else
+#define PTO2_TENSOR_ Tensor
+#endif
+
+static inline PTOParam
+make_input_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_INPUT, &tensor);
+}
+
+static inline PTOParam
+make_output_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
+}
+
+static inline PTOParam
+make_inout_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_INOUT, &tensor);
+}
+
+static inline PTOParam
+make_output_existing_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, &tensor);
+}
+
+static inline PTOParam
+make_no_dep_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
+}
+
+static inline PTOParam
+make_commutative_param (PTO2_TENSOR_ tensor)
+{
+  return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
+}
+
+static inline PTOParam
+make_reduction_param (PTO2_TENSOR_ tensor, int32_t combine, const void *initial)
+{
+  return pto2_make_reduction_param (&tensor, combine, initial);
+}
+
 /* Note their places, as submits do; behind all that calls the functions above on somebody's behalf.
  */
 #define pto2_rt_scope_begin(rt) pto2_rt_scope_begin_at ((rt), __FILE__, __LINE__)
 #define pto2_rt_manual_scope_begin(rt) pto2_rt_manual_scope_begin_at ((rt), __FILE__, __LINE__)
-#define pto2_rt_scope_end(rt) (pto2_rt_scope_end) (pto2_rt_at ((rt), __FILE__, __LINE__))
-#define pto2_rt_arg_tensor(rt, ...) \
-  (pto2_rt_arg_tensor) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_scope_end(rt) (pto2_rt_scope_end) (PTO2_HERE_ (rt))
+#define pto2_rt_arg_tensor(rt, ...) (pto2_rt_arg_tensor) (PTO2_HERE_ (rt), __VA_ARGS__)

@@ -22,9 +22,11 @@ gboolean pto_error_set_if_cancelled (GCancellable *cancellable, GError **error);
 
 /* Names of files, kernels and functions, what compilers and children write: none of it need be
  * UTF-8, and a GError that is not can not even be shown by Python. So the usual functions are these
- * here, which make it so. */
-void pto_error_set (GError **error, GQuark domain, gint code, const char *format, ...)
+ * here, which make it so. The first two return FALSE, which a check returns in turn. */
+gboolean pto_error_set (GError **error, GQuark domain, gint code, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
+/* The same with PTO_ERROR_INVALID_ARGS. */
+gboolean pto_refuse (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void pto_error_set_literal (GError **error, GQuark domain, gint code, const char *message);
 void pto_error_prefix (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* Of somebody else. error may be NULL. */

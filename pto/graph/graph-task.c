@@ -7,6 +7,7 @@
 #include "graph.h"
 
 #include "base/error.h"
+#include "base/getter.h"
 #include "callable/kernel.h"
 #include "values/task-args.h"
 #include "values/tensor.h"
@@ -47,25 +48,22 @@ check_tensors (PtoGraph *self, const char *what, const PtoArg *args, guint n_arg
     {
       if (args[i].tensor == NULL)
         continue;
-      if (args[i].direction == PTO_DIRECTION_SCRATCH)
+      if (args[i].direction != PTO_DIRECTION_SCRATCH)
         {
-          if (pto_tensor_get_first_address (args[i].tensor) == 0
-              && pto_tensor_get_refusal (args[i].tensor) == NULL)
-            continue;
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              _ ("%s: argument %u is scratch memory, which each launch makes: give a tensor "
-                 "that has a type and a shape only"),
-              what, i);
-          return FALSE;
+          if (!is_of_graph (self, args[i].tensor))
+            return pto_refuse (
+                error,
+                _ ("%s: argument %u is no tensor of this graph: take one of add_argument() or "
+                   "make_tensor(), or a view of one"),
+                what, i);
         }
-      if (is_of_graph (self, args[i].tensor))
-        continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%s: argument %u is no tensor of this graph: take one of add_argument() or "
-                      "make_tensor(), or a view of one"),
-                   what, i);
-      return FALSE;
+      else if (pto_tensor_get_first_address (args[i].tensor) != 0
+               || pto_tensor_get_refusal (args[i].tensor) != NULL)
+        return pto_refuse (
+            error,
+            _ ("%s: argument %u is scratch memory, which each launch makes: give a tensor "
+               "that has a type and a shape only"),
+            what, i);
     }
   return TRUE;
 }
@@ -150,42 +148,36 @@ check_apart (const PtoArg *one, const PtoArg *other)
 
 /* What is reduced, and how. FALSE with an error. */
 static gboolean
-check_reduction (PtoCallable *kernel, const PtoArg *args, guint index, GError **error)
+check_reduction (const PtoArg *args, guint index, GError **error)
 {
   const PtoArg taken[]
       = { { .direction = PTO_DIRECTION_INOUT }, { .direction = PTO_DIRECTION_INPUT } };
-  PtoArgCombine *combine = args[index].combine;
+  PtoCallable *combine = args[index].combine != NULL ? args[index].combine->combine : NULL;
   gint32 number;
   guint64 initial;
 
-  if (pto_arg_find_reduction (&args[index], index, &number, &initial, error))
-    {
-      guint other = 0;
-
-      while (other < index
-             && (args[other].direction != PTO_DIRECTION_REDUCTION
-                 || check_apart (&args[other], &args[index])))
-        other++;
-      if (other < index)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     _ ("argument %u overlaps argument %u, which the task reduces into in another "
-                        "way: one task reduces into tensors that are apart, or are the same"),
-                     index, other);
-      else if (combine != NULL && combine->combine->kind != PTO_CALLABLE_KERNEL)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     _ ("argument %u is combined by \"%s\", which is %s: a kernel combines"), index,
-                     combine->combine->name, pto_callable_describe_kind (combine->combine->kind));
-      else if (combine == NULL
-               || pto_kernel_check_args (combine->combine, taken, G_N_ELEMENTS (taken), error))
-        return TRUE;
-      else
-        g_prefix_error (
-            error,
-            _ ("argument %u is combined by two tensors, one that takes in (inout) and one "
-               "that is taken in (input): "),
-            index);
-    }
-  g_prefix_error (error, _ ("kernel \"%s\": "), kernel->name);
+  if (!pto_arg_find_reduction (&args[index], index, &number, &initial, error))
+    return FALSE;
+  for (guint other = 0; other < index; other++)
+    if (args[other].direction == PTO_DIRECTION_REDUCTION
+        && !check_apart (&args[other], &args[index]))
+      return pto_refuse (
+          error,
+          _ ("argument %u overlaps argument %u, which the task reduces into in another "
+             "way: one task reduces into tensors that are apart, or are the same"),
+          index, other);
+  if (combine == NULL)
+    return TRUE;
+  if (combine->kind != PTO_CALLABLE_KERNEL)
+    return pto_refuse (error,
+                       _ ("argument %u is combined by \"%s\", which is %s: a kernel combines"),
+                       index, combine->name, pto_callable_describe_kind (combine->kind));
+  if (pto_kernel_check_args (combine, taken, G_N_ELEMENTS (taken), error))
+    return TRUE;
+  g_prefix_error (error,
+                  _ ("argument %u is combined by two tensors, one that takes in (inout) and one "
+                     "that is taken in (input): "),
+                  index);
   return FALSE;
 }
 
@@ -193,8 +185,11 @@ static gboolean
 check_reductions (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
 {
   for (guint i = 0; i < n_args; i++)
-    if (args[i].direction == PTO_DIRECTION_REDUCTION && !check_reduction (kernel, args, i, error))
-      return FALSE;
+    if (args[i].direction == PTO_DIRECTION_REDUCTION && !check_reduction (args, i, error))
+      {
+        g_prefix_error (error, _ ("kernel \"%s\": "), kernel->name);
+        return FALSE;
+      }
   return TRUE;
 }
 
@@ -233,15 +228,14 @@ typedef struct
   PtoCallable *kernel;
   const PtoArg *args;
   guint n_args;
+  guint32 sub; /* of struct pto_need */
 } Member;
 
 /* What is added: kernels, of which each but for those of a group gets the same arguments. */
 typedef struct
 {
-  Member members[3];
-  Member *all; /* members, or more */
+  const Member *all;
   guint n;
-  struct pto_need *needs;
   gboolean together; /* in one cluster */
   gboolean is_group;
   const PtoTaskTerms *terms;
@@ -253,14 +247,11 @@ check_kernel (PtoGraph *self, const Member *member, GError **error)
   g_autofree char *what = g_strdup_printf (_ ("kernel \"%s\""), member->kernel->name);
 
   if (member->kernel->kind != PTO_CALLABLE_KERNEL)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("\"%s\" is %s, and a task that is added by hand runs a kernel: capture a function of a "
-             "worker of level 3 or up that submits it"),
-          member->kernel->name, pto_callable_describe_kind (member->kernel->kind));
-      return FALSE;
-    }
+    return pto_refuse (
+        error,
+        _ ("\"%s\" is %s, and a task that is added by hand runs a kernel: capture a function of a "
+           "worker of level 3 or up that submits it"),
+        member->kernel->name, pto_callable_describe_kind (member->kernel->kind));
   return pto_kernel_check_args (member->kernel, member->args, member->n_args, error)
          && check_tensors (self, what, member->args, member->n_args, error)
          && check_reductions (member->kernel, member->args, member->n_args, error);
@@ -278,21 +269,15 @@ check_condition (PtoGraph *self, const Addition *addition, GError **error)
   if (terms->condition == NULL)
     return TRUE;
   if (!is_of_graph (self, terms->condition))
-    {
-      g_set_error_literal (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("its condition is no tensor of this graph: take one of add_argument() "
-             "or make_tensor(), or a view of one"));
-      return FALSE;
-    }
+    return pto_refuse (error,
+                       _ ("its condition is no tensor of this graph: take one of add_argument() "
+                          "or make_tensor(), or a view of one"));
   shape = pto_tensor_get_shape (terms->condition, &n_dims);
   ok = terms->n_index == n_dims;
   for (gsize i = 0; i < n_dims && ok; i++)
     ok = terms->index[i] < shape[i];
-  if (!ok)
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                         _ ("its condition names an element that its tensor does not have"));
-  return ok;
+  return ok
+         || pto_refuse (error, _ ("its condition names an element that its tensor does not have"));
 }
 
 /* What goes with the arguments. */
@@ -302,71 +287,68 @@ check_terms (PtoGraph *self, const Addition *addition, GError **error)
   const PtoTaskTerms *terms = addition->terms;
 
   if (terms->after != NULL)
-    g_set_error_literal (
-        error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-        _ ("the arguments say which tasks it comes after: only a submit has that, and "
-           "add_successor() says it here"));
-  else if (terms->has_cluster)
-    g_set_error_literal (
-        error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-        _ ("the arguments are for a cluster: in a graph nobody allocates one; kernels "
-           "that are to share one are a mixed task"));
-  else if (addition->is_group && pto_task_terms_is_several (terms))
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("%s, but it is of a group, whose kernels are its blocks: leave that out"),
-                 pto_task_terms_describe_several (terms));
-  else if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("block_dim is %d: a task has 1 to %d blocks"), terms->block_dim,
-                 PTO_MAX_BLOCKS);
-  else
-    return check_condition (self, addition, error);
-  return FALSE;
+    return pto_refuse (
+        error, _ ("the arguments say which tasks it comes after: only a submit has that, and "
+                  "add_successor() says it here"));
+  if (terms->has_cluster)
+    return pto_refuse (
+        error, _ ("the arguments are for a cluster: in a graph nobody allocates one; kernels "
+                  "that are to share one are a mixed task"));
+  if (addition->is_group && pto_task_terms_is_several (terms))
+    return pto_refuse (error,
+                       _ ("%s, but it is of a group, whose kernels are its blocks: leave that out"),
+                       pto_task_terms_describe_several (terms));
+  if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
+    return pto_refuse (error, _ ("block_dim is %d: a task has 1 to %d blocks"), terms->block_dim,
+                       PTO_MAX_BLOCKS);
+  return check_condition (self, addition, error);
 }
 
-/* Before what is wrong with it: which task it would be, and where. */
-static void
-prefix_task (PtoGraph *self, GError **error)
+/* Puts before what is wrong with a task which it would be, and where. Returns -1. */
+static int
+refuse_task (PtoGraph *self, GError **error)
 {
   if (self->line > 0 && self->file != NULL)
     g_prefix_error (error, _ ("%s:%u: task %u: "), self->file, self->line, self->plan->n_tasks);
   else
     g_prefix_error (error, _ ("task %u: "), self->plan->n_tasks);
+  return -1;
+}
+
+/* An argument that is memory of the graph, or is given to a launch. ordered: it comes after the
+ * task that makes the memory; fenced: as pto_plan_add_tensor() has it. */
+static void
+add_access (PtoGraph *self, const Tensor *tensor, gboolean makes, gboolean writes, gboolean fenced)
+{
+  const PtoGraphMade *made = find_made (self, tensor);
+  guint64 offset;
+  guint32 param;
+
+  if (made != NULL)
+    {
+      pto_plan_add_use (self->plan, made->memory, 0, tensor, makes, writes, writes);
+      return;
+    }
+  param = pto_plan_find_param (self->plan, tensor, &offset);
+  pto_plan_add_tensor (self->plan, param, offset, tensor, writes, fenced);
 }
 
 static void
 add_tensor (PtoGraph *self, const PtoArg *arg)
 {
-  gboolean writes = pto_direction_writes (arg->direction);
-  const Tensor *tensor;
-  const PtoGraphMade *made;
-  guint64 offset;
+  const Tensor *tensor = pto_tensor_peek (arg->tensor);
+  guint32 memory;
 
-  tensor = pto_tensor_peek (arg->tensor);
   if (arg->direction == PTO_DIRECTION_SCRATCH)
     {
-      pto_plan_add_use (self->plan,
-                        pto_plan_add_memory (self->plan, pto_tensor_get_n_bytes (arg->tensor)), 0,
-                        tensor, true, false, true);
+      memory = pto_plan_add_memory (self->plan, pto_tensor_get_n_bytes (arg->tensor));
+      pto_plan_add_use (self->plan, memory, 0, tensor, true, false, true);
       return;
     }
-  if (arg->direction == PTO_DIRECTION_REDUCTION)
-    {
-      add_reduction (self, arg);
-      return;
-    }
-  made = find_made (self, tensor);
   if (arg->direction == PTO_DIRECTION_COMMUTATIVE)
     pto_plan_add_token (self->plan, find_token (self, tensor));
-  if (made != NULL)
-    pto_plan_add_use (self->plan, made->memory, 0, tensor, arg->direction == PTO_DIRECTION_OUTPUT,
-                      writes, writes);
-  else
-    {
-      guint32 param = pto_plan_find_param (self->plan, tensor, &offset);
-
-      pto_plan_add_tensor (self->plan, param, offset, tensor, writes, true);
-    }
+  add_access (self, tensor, arg->direction == PTO_DIRECTION_OUTPUT,
+              pto_direction_writes (arg->direction), TRUE);
 }
 
 static void
@@ -377,10 +359,15 @@ add_arg (PtoGraph *self, const PtoArg *arg)
       pto_plan_add_number (self->plan, pto_arg_get_word (arg));
       return;
     }
+  /* What is reduced into is a copy, which says itself what it is. */
+  if (arg->direction == PTO_DIRECTION_REDUCTION)
+    {
+      add_reduction (self, arg);
+      return;
+    }
   add_tensor (self, arg);
-  /* What is reduced into is a copy, which says itself what it is. Directions are types. */
-  if (arg->direction != PTO_DIRECTION_REDUCTION)
-    pto_plan_set_type (self->plan, (guint32) arg->direction);
+  /* Directions are types. */
+  pto_plan_set_type (self->plan, (guint32) arg->direction);
 }
 
 /* The element that decides is one more argument, which the task reads. */
@@ -388,22 +375,13 @@ static void
 add_condition (PtoGraph *self, const PtoTaskTerms *terms)
 {
   Tensor element = *pto_tensor_peek (terms->condition);
-  const PtoGraphMade *made = find_made (self, &element);
-  guint64 offset;
 
   for (gsize i = 0; i < terms->n_index; i++)
     element.start_offset += terms->index[i] * element.strides[i];
   element.ndims = 1;
   element.shapes[0] = 1;
   element.strides[0] = 1;
-  if (made != NULL)
-    pto_plan_add_use (self->plan, made->memory, 0, &element, false, false, false);
-  else
-    {
-      guint32 param = pto_plan_find_param (self->plan, &element, &offset);
-
-      pto_plan_add_tensor (self->plan, param, offset, &element, false, false);
-    }
+  add_access (self, &element, FALSE, FALSE, FALSE);
 }
 
 /* How often its kernels run, and on what places: members of the wish, of which some are given. */
@@ -435,7 +413,7 @@ set_parts (PtoGraph *self, const Addition *addition, struct pto_submit *submit,
       needs[i] = (struct pto_need){ .queue = get_queue (member->kernel),
                                     .place = PTO_PLACE_ANY,
                                     .kernel = number_kernel (self, member->kernel),
-                                    .sub = addition->needs != NULL ? addition->needs[i].sub : 0 };
+                                    .sub = member->sub };
       if (!addition->is_group)
         continue;
       needs[i].first_arg = first;
@@ -446,51 +424,64 @@ set_parts (PtoGraph *self, const Addition *addition, struct pto_submit *submit,
     needs[i] = needs[i % addition->n];
 }
 
-static int
-add (PtoGraph *self, Addition *addition, GError **error)
+/* How many lists of arguments there are: a group has one for each kernel. */
+static guint
+count_lists (const Addition *addition)
 {
-  guint n_lists = addition->is_group ? addition->n : 1;
+  return addition->is_group ? addition->n : 1;
+}
+
+static gboolean
+check (PtoGraph *self, const Addition *addition, GError **error)
+{
   guint n_args = 0;
+
+  for (guint i = 0; i < addition->n; i++)
+    {
+      n_args += i < count_lists (addition) ? addition->all[i].n_args : 0;
+      if (check_kernel (self, &addition->all[i], error))
+        continue;
+      if (addition->is_group)
+        g_prefix_error (error, _ ("member %u of a group: "), i);
+      return FALSE;
+    }
+  if (n_args > PTO_MAX_KERNEL_ARGS)
+    return pto_refuse (
+        error, _ ("the members of a group have %u arguments together; a task takes at most %u"),
+        n_args, PTO_MAX_KERNEL_ARGS);
+  return check_terms (self, addition, error);
+}
+
+static int
+add (PtoGraph *self, const Addition *addition, GError **error)
+{
   g_autofree struct pto_need *members = NULL;
   struct pto_wish wish;
   struct pto_submit submit = { .terms = self->terms };
   guint task;
 
-  for (guint i = 0; i < addition->n; i++)
-    {
-      n_args += i < n_lists ? addition->all[i].n_args : 0;
-      if (check_kernel (self, &addition->all[i], error))
-        continue;
-      if (addition->is_group)
-        g_prefix_error (error, _ ("member %u of a group: "), i);
-      prefix_task (self, error);
-      return -1;
-    }
-  if (n_args > PTO_MAX_KERNEL_ARGS)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("the members of a group have %u arguments together; a task takes at most %u"),
-                   n_args, PTO_MAX_KERNEL_ARGS);
-      prefix_task (self, error);
-      return -1;
-    }
-  if (!check_terms (self, addition, error))
-    {
-      prefix_task (self, error);
-      return -1;
-    }
+  if (!check (self, addition, error))
+    return refuse_task (self, error);
   submit.kernel = number_kernel (self, addition->all[0].kernel);
   submit.queue = get_queue (addition->all[0].kernel);
   submit.conditional = addition->terms->condition != NULL;
   set_parts (self, addition, &submit, &wish, &members);
   task = pto_plan_add_task (self->plan, &submit, 0);
   pto_plan_set_place (self->plan, self->file, self->line);
-  for (guint i = 0; i < n_lists; i++)
+  for (guint i = 0; i < count_lists (addition); i++)
     for (guint k = 0; k < addition->all[i].n_args; k++)
       add_arg (self, &addition->all[i].args[k]);
   if (addition->terms->condition != NULL)
     add_condition (self, addition->terms);
   return (int) task;
+}
+
+static void
+member_init (Member *member, PtoCallable *kernel, PtoTaskArgs *args)
+{
+  member->kernel = kernel;
+  if (args != NULL)
+    member->args = pto_task_args_peek (args, &member->n_args);
 }
 
 /**
@@ -525,7 +516,8 @@ add (PtoGraph *self, Addition *addition, GError **error)
 int
 pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error)
 {
-  Addition addition = { .n = 1, .terms = pto_task_args_get_terms (args) };
+  Member member = { 0 };
+  Addition addition = { .all = &member, .n = 1, .terms = pto_task_args_get_terms (args) };
 
   g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
   g_return_val_if_fail (PTO_IS_CALLABLE (kernel), -1);
@@ -533,10 +525,7 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
 
   if (!pto_graph_check_open (graph, error))
     return -1;
-  addition.all = addition.members;
-  addition.members[0].kernel = kernel;
-  if (args != NULL)
-    addition.members[0].args = pto_task_args_peek (args, &addition.members[0].n_args);
+  member_init (&member, kernel, args);
   return add (graph, &addition, error);
 }
 
@@ -566,8 +555,8 @@ pto_graph_add_mixed (PtoGraph *graph, PtoCallable *aic, PtoCallable *aiv0, PtoCa
   static const PtoCoreType types[] = { PTO_CORE_AIC, PTO_CORE_AIV, PTO_CORE_AIV };
   static const char *const names[] = { "aic", "aiv0", "aiv1" };
   PtoCallable *kernels[] = { aic, aiv0, aiv1 };
-  struct pto_need needs[3] = { 0 };
-  Addition addition = { .together = TRUE, .needs = needs, .terms = pto_task_args_get_terms (args) };
+  Member members[3] = { 0 };
+  Addition addition = { .all = members, .together = TRUE, .terms = pto_task_args_get_terms (args) };
 
   g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
   g_return_val_if_fail (aic == NULL || PTO_IS_CALLABLE (aic), -1);
@@ -577,34 +566,27 @@ pto_graph_add_mixed (PtoGraph *graph, PtoCallable *aic, PtoCallable *aiv0, PtoCa
 
   if (!pto_graph_check_open (graph, error))
     return -1;
-  addition.all = addition.members;
   for (guint i = 0; i < G_N_ELEMENTS (kernels); i++)
     {
-      Member *member = &addition.members[addition.n];
-
       if (kernels[i] == NULL)
         continue;
-      member->kernel = kernels[i];
-      if (args != NULL)
-        member->args = pto_task_args_peek (args, &member->n_args);
-      needs[addition.n++].sub = i > 1 ? 1 : 0;
-      if (kernels[i]->kind != PTO_CALLABLE_KERNEL
-          || ((PtoKernel *) kernels[i])->core_type == types[i])
-        continue;
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a kernel's "
-             "core is said where it is made"),
-          kernels[i]->name, types[i] == PTO_CORE_AIC ? "AIV" : "AIC", names[i]);
-      prefix_task (graph, error);
-      return -1;
+      if (kernels[i]->kind == PTO_CALLABLE_KERNEL
+          && ((PtoKernel *) kernels[i])->core_type != types[i])
+        {
+          pto_refuse (
+              error,
+              _ ("kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a kernel's "
+                 "core is said where it is made"),
+              kernels[i]->name, types[i] == PTO_CORE_AIC ? "AIV" : "AIC", names[i]);
+          return refuse_task (graph, error);
+        }
+      members[addition.n].sub = i > 1 ? 1 : 0;
+      member_init (&members[addition.n++], kernels[i], args);
     }
   if (addition.n > 0)
     return add (graph, &addition, error);
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("a mixed task has at least one kernel: for the AIC, an AIV or both"));
-  prefix_task (graph, error);
-  return -1;
+  pto_refuse (error, _ ("a mixed task has at least one kernel: for the AIC, an AIV or both"));
+  return refuse_task (graph, error);
 }
 
 /**
@@ -645,12 +627,11 @@ pto_graph_add_group (PtoGraph *graph, PtoCallable *const *kernels, gsize n_kerne
     return -1;
   if (n_kernels == 0 || n_args != n_kernels || n_kernels > PTO_MAX_BLOCKS)
     {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      pto_refuse (
+          error,
           _ ("a group has %zu kernels and %zu lists of arguments: it needs a kernel, and a list for each"),
           n_kernels, n_args);
-      prefix_task (graph, error);
-      return -1;
+      return refuse_task (graph, error);
     }
   addition.all = members = g_new0 (Member, n_kernels);
   addition.n = (guint) n_kernels;
@@ -659,20 +640,29 @@ pto_graph_add_group (PtoGraph *graph, PtoCallable *const *kernels, gsize n_kerne
       const PtoTaskTerms *terms = pto_task_args_get_terms (args_list[i]);
 
       g_return_val_if_fail (PTO_IS_CALLABLE (kernels[i]), -1);
-      members[i].kernel = kernels[i];
-      if (args_list[i] != NULL)
-        members[i].args = pto_task_args_peek (args_list[i], &members[i].n_args);
+      member_init (&members[i], kernels[i], args_list[i]);
       if (!pto_task_terms_take_condition (&all, terms, error))
-        {
-          prefix_task (graph, error);
-          return -1;
-        }
+        return refuse_task (graph, error);
       if (terms->after != NULL || pto_task_terms_is_several (terms)
           || (terms->condition != NULL && addition.terms->after == NULL
               && !pto_task_terms_is_several (addition.terms)))
         addition.terms = terms;
     }
   return add (graph, &addition, error);
+}
+
+static gboolean
+check_order (const PtoArg *args, guint n_args, GError **error)
+{
+  for (guint i = 0; i < n_args; i++)
+    if (args[i].tensor == NULL || args[i].direction == PTO_DIRECTION_SCRATCH
+        || args[i].direction == PTO_DIRECTION_COMMUTATIVE || n_args > PTO_MAX_KERNEL_ARGS)
+      return pto_refuse (
+          error,
+          _ ("a task that only orders: argument %u of %u is nothing that it uses: it has "
+             "tensors that it reads or outputs, %d at most"),
+          i, n_args, PTO_MAX_KERNEL_ARGS);
+  return TRUE;
 }
 
 /**
@@ -705,23 +695,9 @@ pto_graph_add_order (PtoGraph *graph, PtoTaskArgs *args, GError **error)
   if (!pto_graph_check_open (graph, error))
     return -1;
   if (!pto_task_args_check_terms (args, FALSE, error)
-      || !check_tensors (graph, _ ("a task that only orders"), list, n_args, error))
-    {
-      prefix_task (graph, error);
-      return -1;
-    }
-  for (guint i = 0; i < n_args; i++)
-    if (list[i].tensor == NULL || list[i].direction == PTO_DIRECTION_SCRATCH
-        || list[i].direction == PTO_DIRECTION_COMMUTATIVE || n_args > PTO_MAX_KERNEL_ARGS)
-      {
-        g_set_error (
-            error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-            _ ("a task that only orders: argument %u of %u is nothing that it uses: it has "
-               "tensors that it reads or outputs, %d at most"),
-            i, n_args, PTO_MAX_KERNEL_ARGS);
-        prefix_task (graph, error);
-        return -1;
-      }
+      || !check_tensors (graph, _ ("a task that only orders"), list, n_args, error)
+      || !check_order (list, n_args, error))
+    return refuse_task (graph, error);
   task = pto_plan_add_task (graph->plan, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE }, 0);
   pto_plan_set_place (graph->plan, graph->file, graph->line);
   for (guint i = 0; i < n_args; i++)
@@ -750,13 +726,12 @@ pto_graph_set_priority (PtoGraph *graph, guint priority, GError **error)
   g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (priority <= PTO_MAX_PRIORITY)
-    graph->terms.priority = priority;
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("there is no priority %u: a task has one of 0 to %d, which goes first"),
-                 priority, PTO_MAX_PRIORITY);
-  return priority <= PTO_MAX_PRIORITY;
+  if (priority > PTO_MAX_PRIORITY)
+    return pto_refuse (error,
+                       _ ("there is no priority %u: a task has one of 0 to %d, which goes first"),
+                       priority, PTO_MAX_PRIORITY);
+  graph->terms.priority = priority;
+  return TRUE;
 }
 
 /**
@@ -771,10 +746,5 @@ pto_graph_set_priority (PtoGraph *graph, guint priority, GError **error)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_priority (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->terms.priority;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_priority, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->terms.priority)

@@ -7,6 +7,7 @@
 #include "graph.h"
 
 #include "base/error.h"
+#include "base/getter.h"
 #include "base/source-place.h"
 #include "common/text.h"
 #include "values/tensor.h"
@@ -91,28 +92,10 @@ pto_graph_init (PtoGraph *self)
 
 /* --- for workers --- */
 
-PtoGraphTag *
-pto_graph_get_tag (PtoGraph *graph)
-{
-  return graph->tag;
-}
-
-const struct pto_plan *
-pto_graph_get_plan (PtoGraph *graph)
-{
-  return graph->plan;
-}
-
 PtoCallable *
 pto_graph_get_kernel (PtoGraph *graph, guint index)
 {
   return index < graph->kernels->len ? g_ptr_array_index (graph->kernels, index) : NULL;
-}
-
-struct pto_plan *
-pto_graph_open_plan (PtoGraph *graph)
-{
-  return graph->plan;
 }
 
 gboolean
@@ -191,13 +174,10 @@ pto_graph_get_registration (PtoGraph *graph, guint index)
 gboolean
 pto_graph_check_open (PtoGraph *self, GError **error)
 {
-  if (!self->plan->complete)
-    return TRUE;
-  g_set_error_literal (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-      _ ("the graph is complete: it was captured, completed or launched, and nothing "
-         "can be added to it"));
-  return FALSE;
+  return !self->plan->complete
+         || pto_refuse (
+             error, _ ("the graph is complete: it was captured, completed or launched, and nothing "
+                       "can be added to it"));
 }
 
 /* An address for that much that nobody else has. 0: none is left. */
@@ -236,8 +216,7 @@ make_stand_in (PtoGraph *self, PtoDtype dtype, gsize n_dims, const guint64 *shap
     return NULL;
   if (pto_tensor_get_refusal (tensor) != NULL)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           pto_tensor_get_refusal (tensor));
+      pto_refuse (error, "%s", pto_tensor_get_refusal (tensor));
       return NULL;
     }
   address = reserve (self, pto_tensor_get_n_bytes (tensor), error);
@@ -331,12 +310,9 @@ pto_graph_add_scalar_argument (PtoGraph *graph, GError **error)
 static gboolean
 check_argument (PtoGraph *self, guint argument, GError **error)
 {
-  if (argument < pto_plan_n_given (self->plan))
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("the graph has no argument %u: it has %u"), argument,
-               pto_plan_n_given (self->plan));
-  return FALSE;
+  return argument < pto_plan_n_given (self->plan)
+         || pto_refuse (error, _ ("the graph has no argument %u: it has %u"), argument,
+                        pto_plan_n_given (self->plan));
 }
 
 /**
@@ -378,16 +354,14 @@ pto_graph_set_argument_name (PtoGraph *graph, guint argument, const char *name, 
   if (!check_argument (graph, argument, error))
     return FALSE;
   if (!is_good)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("argument %u of the graph: a name has 1 to %u bytes, none of them a control "
-                    "character"),
-                 argument, PTO_PLAN_NAME_MAX);
-  else if (!pto_plan_name_param (graph->plan, argument, name))
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                         _ ("no memory for the name of an argument of a graph"));
-  else
-    return TRUE;
-  return FALSE;
+    return pto_refuse (
+        error,
+        _ ("argument %u of the graph: a name has 1 to %u bytes, none of them a control "
+           "character"),
+        argument, PTO_PLAN_NAME_MAX);
+  return pto_plan_name_param (graph->plan, argument, name)
+         || pto_error_set (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                           _ ("no memory for the name of an argument of a graph"));
 }
 
 /**
@@ -481,13 +455,11 @@ pto_graph_set_place (PtoGraph *graph, const char *file, guint line)
 static gboolean
 check_task (PtoGraph *self, guint task, GError **error)
 {
-  if (task < self->plan->n_tasks)
-    return TRUE;
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-      _ ("the graph has no task %u: it has %u, and a task is named by what add_task() gave"), task,
-      self->plan->n_tasks);
-  return FALSE;
+  return task < self->plan->n_tasks
+         || pto_refuse (
+             error,
+             _ ("the graph has no task %u: it has %u, and a task is named by what add_task() gave"),
+             task, self->plan->n_tasks);
 }
 
 /**
@@ -520,16 +492,12 @@ pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
     return FALSE;
   plan = graph->plan;
   if (argument >= plan->n_params || plan->params[argument].tensor.ndims > 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("argument %u of the graph is no number: add_scalar_argument() makes one"),
-                 argument);
-  else if (!pto_plan_bind_scalar (plan, task, index, argument))
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("argument %u of task %u is no number, of %u arguments"), index, task,
-                 plan->tasks[task].n_args);
-  else
-    return TRUE;
-  return FALSE;
+    return pto_refuse (error,
+                       _ ("argument %u of the graph is no number: add_scalar_argument() makes one"),
+                       argument);
+  return pto_plan_bind_scalar (plan, task, index, argument)
+         || pto_refuse (error, _ ("argument %u of task %u is no number, of %u arguments"), index,
+                        task, plan->tasks[task].n_args);
 }
 
 /**
@@ -558,11 +526,7 @@ pto_graph_add_successor (PtoGraph *graph, guint task, guint successor, GError **
       || !check_task (graph, successor, error))
     return FALSE;
   if (task == successor)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("task %u can not come after itself"), task);
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("task %u can not come after itself"), task);
   pto_plan_add_edge (graph->plan, task, successor, PTO_HAZARD_EXPLICIT);
   return TRUE;
 }
@@ -610,13 +574,8 @@ pto_graph_complete (PtoGraph *graph, GError **error)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_tasks (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->plan->n_tasks;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_tasks, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->plan->n_tasks)
 
 /**
  * pto_graph_get_n_edges:
@@ -631,13 +590,8 @@ pto_graph_get_n_tasks (PtoGraph *graph)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_edges (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return graph->plan->n_orders;
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_edges, PtoGraph, PTO_IS_GRAPH, graph,
+                          graph->plan->n_orders)
 
 /**
  * pto_graph_get_n_arguments:
@@ -651,13 +605,8 @@ pto_graph_get_n_edges (PtoGraph *graph)
  *
  * Since: 0.1
  */
-guint
-pto_graph_get_n_arguments (PtoGraph *graph)
-{
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
-
-  return pto_plan_n_given (graph->plan);
-}
+PTO_DEFINE_OBJECT_GETTER (guint, pto_graph_get_n_arguments, PtoGraph, PTO_IS_GRAPH, graph,
+                          pto_plan_n_given (graph->plan))
 
 /**
  * pto_graph_to_string:

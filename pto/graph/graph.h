@@ -19,14 +19,9 @@ typedef struct
   int gone;   /* atomic; the graph is */
 } PtoGraphTag;
 
-PtoGraphTag *pto_graph_get_tag (PtoGraph *graph);
-/* Complete; the number of each of its kernels is an index for get_kernel, or of one that is no
- * PtoCallable. */
-const struct pto_plan *pto_graph_get_plan (PtoGraph *graph);
 PtoCallable *pto_graph_get_kernel (PtoGraph *graph, guint index);
-/* Of one that is captured, which nobody else has yet: where it is written; and then, which callable
- * each of its kernels is, NULL for those that are none. find gives a reference. */
-struct pto_plan *pto_graph_open_plan (PtoGraph *graph);
+/* Of one that is captured, which nobody else has yet: which callable each of its kernels is, NULL
+ * for those that are none. find gives a reference. */
 gboolean pto_graph_name_kernels (PtoGraph *graph,
                                  PtoCallable *(*find) (guint number, gpointer data), gpointer data,
                                  GError **error);
@@ -64,8 +59,9 @@ struct _PtoGraph
   GObject parent_instance;
 
   PtoGraphTag *tag;
+  /* Where a capture is written; then complete: the number of each of its kernels is an index of one
+   * of these two, or of one that is no callable. */
   struct pto_plan *plan;
-  /* The plan's numbers of kernels are indexes of one of them. */
   GPtrArray *kernels;       /* PtoKernel */
   GPtrArray *registrations; /* PtoRegistration, of tasks for workers */
   GPtrArray *memory;        /* PtoTensor, in memory that it keeps */

@@ -286,7 +286,7 @@ tell_statistics (IsolatedChild *self)
 
   shared->has_statistics = statistics != NULL;
   if (statistics != NULL)
-    shared->statistics = *pto_run_statistics_peek (statistics);
+    shared->statistics = statistics->stats;
   g_clear_pointer (&statistics, pto_run_statistics_free);
 }
 

@@ -535,7 +535,7 @@ pto_dump_free (PtoDump *dump)
 {
   g_hash_table_unref (dump->tasks);
   g_ptr_array_unref (dump->entries);
-  pto_dump_filter_free (dump->filter);
+  g_ptr_array_unref (dump->filter);
   g_clear_error (&dump->failure);
   g_mutex_clear (&dump->lock);
   g_free (dump->prefix);

@@ -13,6 +13,7 @@
 
 #include "pto_runtime_c_api.h"
 #include "runtime.h"
+#include "worker_error.h"
 
 #include <map>
 #include <memory>
@@ -53,16 +54,6 @@ raise (const std::string &where, GError *error)
   throw DeviceError (text);
 }
 
-struct Unref
-{
-  void
-  operator() (void *object) const
-  {
-    g_object_unref (object);
-  }
-};
-
-template <typename T> using Object = std::unique_ptr<T, Unref>;
 } // namespace pto_seeds
 
 class DeviceRunner
@@ -169,9 +160,8 @@ public:
   {
     start ();
     GError *error = nullptr;
-    pto_seeds::Object<PtoGraph> graph (pto_graph_new ());
-    std::unique_ptr<PtoTaskArgs, decltype (&pto_task_args_unref)> args (pto_task_args_new (),
-                                                                        pto_task_args_unref);
+    std::unique_ptr<PtoGraph, void (*) (gpointer)> graph (pto_graph_new (), g_object_unref);
+    pto_seeds::Arguments args (pto_task_args_new ());
     for (int task = 0; task < runtime.get_task_count (); task++)
       {
         pto_task_args_reset (args.get ());
@@ -187,8 +177,7 @@ public:
         if (!pto_graph_add_successor (graph.get (), static_cast<guint> (task),
                                       static_cast<guint> (successor), &error))
           pto_seeds::raise ("run", error);
-    std::unique_ptr<PtoCallConfig, decltype (&pto_call_config_free)> choices (
-        simpler_read_config (&config), pto_call_config_free);
+    pto_seeds::Choices choices (simpler_read_config (&config));
     if (choices == nullptr)
       throw DeviceError (simpler_last_error ());
     if (!pto_worker_run_graph (simpler_get_worker (ctx_), graph.get (), nullptr, choices.get (),

@@ -111,18 +111,18 @@ class RemoteCallable
   RemoteCallableKind kind_;
 
   static PtoCallable *
-  make (const std::string &target, RemoteCallableKind kind, WorkerType worker_type, GError **error)
+  make (const std::string &target, RemoteCallableKind kind, WorkerType worker_type)
   {
     auto runs_as = worker_type == SUB ? PTO_CALLABLE_SUB : PTO_CALLABLE_ORCHESTRATION;
 
     switch (kind)
       {
       case RemoteCallableKind::PYTHON_IMPORT:
-        return pto_imported_function_new (runs_as, target.c_str (), error);
+        return pto_seeds::must (pto_imported_function_new, runs_as, target.c_str ());
       case RemoteCallableKind::CHIP_CALLABLE:
-        return pto_chip_orchestration_new_for_directory (target.c_str (), error);
+        return pto_seeds::must (pto_chip_orchestration_new_for_directory, target.c_str ());
       case RemoteCallableKind::LIBRARY_SYMBOL:
-        return pto_imported_function_new_for_symbol (runs_as, target.c_str (), error);
+        return pto_seeds::must (pto_imported_function_new_for_symbol, runs_as, target.c_str ());
       }
     throw WorkerError ("RemoteCallable: there is no kind "
                        + std::to_string (static_cast<int> (kind))
@@ -133,14 +133,8 @@ public:
   explicit RemoteCallable (const std::string &target,
                            RemoteCallableKind kind = RemoteCallableKind::PYTHON_IMPORT,
                            WorkerType worker_type = NEXT_LEVEL)
-      : kind_ (kind)
+      : callable_ (make (target, kind, worker_type), g_object_unref), kind_ (kind)
   {
-    GError *error = nullptr;
-    PtoCallable *made = make (target, kind, worker_type, &error);
-
-    if (made == nullptr)
-      pto_seeds::refuse (error);
-    callable_ = std::shared_ptr<PtoCallable> (made, g_object_unref);
   }
 
   PtoCallable *
@@ -239,16 +233,12 @@ public:
   tensor () const
   {
     std::vector<guint64> shape (shape_.begin (), shape_.end ());
-    GError *error = nullptr;
-    PtoTensor *made;
 
     if (made_ != nullptr)
       return pto_seeds::TensorValue (pto_tensor_ref (made_.get ()));
-    made = pto_tensor_new_for_buffer (handle_->get (), offset_, static_cast<PtoDtype> (dtype_),
-                                      shape.size (), shape.data (), &error);
-    if (made == nullptr)
-      pto_seeds::refuse (error);
-    return pto_seeds::TensorValue (made);
+    return pto_seeds::TensorValue (pto_seeds::must (pto_tensor_new_for_buffer, handle_->get (),
+                                                    offset_, static_cast<PtoDtype> (dtype_),
+                                                    shape.size (), shape.data ()));
   }
 
   /* What it is among TaskArgs: nothing is at an address of this process. */

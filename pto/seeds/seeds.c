@@ -24,7 +24,7 @@ struct SimplerDeviceContext
 };
 
 static const char *const runtimes[]
-    = { "tensormap_and_ringbuffer", HOST_GRAPH, "aicpu_build_graph" };
+    = { "tensormap_and_ringbuffer", HOST_GRAPH, "aicpu_build_graph", NULL };
 
 static gint log_level = 2, log_detail = 0; /* atomic; relaxed would do: they order nothing */
 static GPrivate last_error = G_PRIVATE_INIT (g_free);
@@ -168,7 +168,6 @@ simpler_init (DeviceContextHandle ctx, int device_id, const void *aicpu_binary, 
   g_autoptr (GError) error = NULL;
   g_autofree char *runtime = NULL;
   g_autofree char *name = NULL;
-  gboolean known = FALSE;
 
   if (ctx == NULL)
     return fail (G_STRFUNC, "there is no context: create_device_context() makes one");
@@ -180,9 +179,7 @@ simpler_init (DeviceContextHandle ctx, int device_id, const void *aicpu_binary, 
   name = read_name ("aicore_binary", aicore_binary, aicore_size, "a2a3sim");
   if (name == NULL)
     return -1;
-  for (gsize i = 0; i < G_N_ELEMENTS (runtimes); i++)
-    known = known || g_strcmp0 (runtime, runtimes[i]) == 0;
-  if (!known)
+  if (!g_strv_contains (runtimes, runtime))
     return fail (G_STRFUNC, "aicpu_binary: there is no runtime \"%s\": %s, %s and %s are", runtime,
                  runtimes[0], runtimes[1], runtimes[2]);
   platform = pto_platform_lookup (name, &error);

@@ -150,10 +150,10 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made,
     {
       const ContinuousTensor &plain = view.tensors[i];
       const RemoteTensorRef *sidecar = remote != nullptr ? remote->sidecar (i) : nullptr;
+      auto direction = static_cast<PtoDirection> (args.tag (i));
       if (sidecar != nullptr)
         {
-          pto_task_args_add_tensor (written.get (), sidecar->tensor ().get (),
-                                    static_cast<PtoDirection> (args.tag (i)));
+          pto_task_args_add_tensor (written.get (), sidecar->tensor ().get (), direction);
           continue;
         }
       guint64 shape[PTO_TENSOR_MAX_DIMS];
@@ -163,7 +163,6 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made,
                            + " dimensions, not " + std::to_string (plain.ndims));
       if (plain.dtype > PTO_DTYPE_INT4)
         throw WorkerError (where + "there is no element type " + std::to_string (plain.dtype));
-      auto direction = static_cast<PtoDirection> (args.tag (i));
       bool is_new = plain.data == 0 && made != nullptr && direction == PTO_DIRECTION_OUTPUT;
       if (plain.data == 0 && !is_new)
         throw WorkerError (where
@@ -171,22 +170,16 @@ write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made,
                              "some, and a submit gives some to an OUTPUT");
       for (uint32_t k = 0; k < plain.ndims; k++)
         shape[k] = plain.shapes[k];
-      if (is_new)
-        {
-          TensorValue tensor (
-              pto_tensor_new (static_cast<PtoDtype> (plain.dtype), plain.ndims, shape));
-          pto_task_args_add_tensor (written.get (), tensor.get (), direction);
-          continue;
-        }
       auto found = made != nullptr ? made->find (plain.data)
                                    : std::map<uint64_t, TensorValue>::const_iterator ();
-      if (made != nullptr && found != made->end ())
+      if (!is_new && made != nullptr && found != made->end ())
         {
           pto_task_args_add_tensor (written.get (), found->second.get (), direction);
           continue;
         }
-      TensorValue tensor (pto_tensor_new_external (plain.data, static_cast<PtoDtype> (plain.dtype),
-                                                   plain.ndims, shape));
+      auto dtype = static_cast<PtoDtype> (plain.dtype);
+      TensorValue tensor (is_new ? pto_tensor_new (dtype, plain.ndims, shape)
+                                 : pto_tensor_new_external (plain.data, dtype, plain.ndims, shape));
       pto_task_args_add_tensor (written.get (), tensor.get (), direction);
     }
   for (int32_t i = 0; i < view.scalar_count; i++)
@@ -223,11 +216,10 @@ public:
     CallableIdentity identity = { {},
                                   pto_callable_handle_get_kind (get ()),
                                   pto_callable_handle_get_target_namespace (get ()) };
-    GBytes *digest = pto_callable_handle_dup_digest_bytes (get ());
+    pto_seeds::Bytes digest (pto_callable_handle_dup_digest_bytes (get ()));
 
-    std::memcpy (identity.digest.data (), g_bytes_get_data (digest, nullptr),
+    std::memcpy (identity.digest.data (), g_bytes_get_data (digest.get (), nullptr),
                  identity.digest.size ());
-    g_bytes_unref (digest);
     return identity;
   }
 };
@@ -240,12 +232,9 @@ class ChipCallable
 public:
   explicit ChipCallable (const std::string &directory)
   {
-    GError *error = nullptr;
-    PtoCallable *made = pto_chip_orchestration_new_for_directory (directory.c_str (), &error);
-
-    if (made == nullptr)
-      pto_seeds::refuse (error);
-    callable_ = std::shared_ptr<PtoCallable> (made, g_object_unref);
+    callable_ = std::shared_ptr<PtoCallable> (
+        pto_seeds::must (pto_chip_orchestration_new_for_directory, directory.c_str ()),
+        g_object_unref);
   }
 
   PtoCallable *
@@ -289,15 +278,12 @@ class Orchestrator
                 const CallConfig &config, const std::vector<int> &workers, const char *file,
                 int line)
   {
-    GError *error = nullptr;
     std::vector<PtoTaskArgs *> plain;
     auto written = list (args_list, plain);
 
-    if (!(pto_orchestrator_submit_next_level_group) (at (file, line), handle.get (), plain.data (),
-                                                     plain.size (),
-                                                     pto_seeds::write (config).get (),
-                                                     workers.data (), workers.size (), &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_submit_next_level_group, at (file, line), handle.get (),
+                     plain.data (), plain.size (), pto_seeds::write (config).get (),
+                     workers.data (), workers.size ());
   }
 
 public:
@@ -316,12 +302,9 @@ public:
                      const CallConfig &config = CallConfig{}, int worker = -1,
                      const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    GError *error = nullptr;
-
-    if (!(pto_orchestrator_submit_next_level) (at (file, line), handle.get (),
-                                               pto_seeds::write (args, &made_).get (),
-                                               pto_seeds::write (config).get (), worker, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_submit_next_level, at (file, line), handle.get (),
+                     pto_seeds::write (args, &made_).get (), pto_seeds::write (config).get (),
+                     worker);
   }
 
   void
@@ -347,24 +330,19 @@ public:
   submit_sub (const CallableHandle &handle, const TaskArgs &args = TaskArgs (),
               const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    GError *error = nullptr;
-
-    if (!(pto_orchestrator_submit_sub) (at (file, line), handle.get (),
-                                        pto_seeds::write (args, &made_).get (), -1, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_submit_sub, at (file, line), handle.get (),
+                     pto_seeds::write (args, &made_).get (), -1);
   }
 
   void
   submit_sub_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list,
                     const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    GError *error = nullptr;
     std::vector<PtoTaskArgs *> plain;
     auto written = list (args_list, plain);
 
-    if (!(pto_orchestrator_submit_sub_group) (at (file, line), handle.get (), plain.data (),
-                                              plain.size (), nullptr, 0, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_submit_sub_group, at (file, line), handle.get (),
+                     plain.data (), plain.size (), nullptr, 0);
   }
 
   /* Memory of the runtime's, until the scope has ended and its last user is done. */
@@ -373,12 +351,9 @@ public:
          const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
     std::vector<guint64> extents (shape.begin (), shape.end ());
-    GError *error = nullptr;
-    PtoTensor *made = (pto_orchestrator_alloc) (at (file, line), static_cast<PtoDtype> (dtype),
-                                                extents.size (), extents.data (), &error);
-
-    if (made == nullptr)
-      pto_seeds::refuse (error);
+    PtoTensor *made
+        = pto_seeds::must (pto_orchestrator_alloc, at (file, line), static_cast<PtoDtype> (dtype),
+                           extents.size (), extents.data ());
     uint64_t address = pto_tensor_get_address (made);
     made_[address] = pto_seeds::TensorValue (made);
     ContinuousTensor plain = { address, {}, 0, static_cast<uint32_t> (dtype), 0 };
@@ -393,47 +368,32 @@ public:
                   DataType dtype = DataType::FLOAT32)
   {
     std::vector<guint64> extents (shape.begin (), shape.end ());
-    GError *error = nullptr;
-    PtoTensor *made
-        = pto_orchestrator_make_tensor_at (orchestrator_, worker, static_cast<PtoDtype> (dtype),
-                                           extents.size (), extents.data (), &error);
 
-    if (made == nullptr)
-      pto_seeds::refuse (error);
-    return RemoteTensorRef (made, shape, dtype);
+    return RemoteTensorRef (pto_seeds::must (pto_orchestrator_make_tensor_at, orchestrator_, worker,
+                                             static_cast<PtoDtype> (dtype), extents.size (),
+                                             extents.data ()),
+                            shape, dtype);
   }
 
   /* What is registered on the orchestration's own worker: of a remote one, on Worker::child(). */
   CallableHandle
   lookup (const std::string &name) const
   {
-    GError *error = nullptr;
-    PtoCallableHandle *found
-        = pto_worker_lookup (pto_orchestrator_get_worker (orchestrator_), name.c_str (), &error);
-
-    if (found == nullptr)
-      pto_seeds::refuse (error);
-    return CallableHandle (found);
+    return CallableHandle (pto_seeds::must (
+        pto_worker_lookup, pto_orchestrator_get_worker (orchestrator_), name.c_str ()));
   }
 
   void
   scope_begin (const char *file = __builtin_FILE(), int line = __builtin_LINE())
   {
-    GError *error = nullptr;
-
-    if (!(pto_orchestrator_begin_scope) (pto_orchestrator_scope_at (orchestrator_, file,
-                                                                    static_cast<guint> (line)),
-                                         &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_begin_scope,
+                     pto_orchestrator_scope_at (orchestrator_, file, static_cast<guint> (line)));
   }
 
   void
   scope_end ()
   {
-    GError *error = nullptr;
-
-    if (!pto_orchestrator_end_scope (orchestrator_, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_orchestrator_end_scope, orchestrator_);
   }
 };
 
@@ -540,13 +500,8 @@ class Worker
   CallableHandle
   register_it (PtoCallable *callable, const std::vector<int> &workers = {})
   {
-    GError *error = nullptr;
-    PtoCallableHandle *handle = pto_worker_register_on (get (), callable, workers.data (),
-                                                        workers.size (), nullptr, &error);
-
-    if (handle == nullptr)
-      pto_seeds::refuse (error);
-    return CallableHandle (handle);
+    return CallableHandle (pto_seeds::must (pto_worker_register_on, get (), callable,
+                                            workers.data (), workers.size (), nullptr));
   }
 
   /* For the chips of each of them, or of none. */
@@ -598,12 +553,9 @@ public:
   void
   add_worker (WorkerType type, const Worker &child)
   {
-    GError *error = nullptr;
-
     if (type != NEXT_LEVEL)
       throw WorkerError ("add_worker: SUB workers are said when a worker is made: Worker (3, 1)");
-    if (!pto_worker_add_worker (worker_.get (), child.get (), &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_worker_add_worker, get (), child.get ());
   }
 
   void
@@ -616,12 +568,9 @@ public:
   int
   add_remote_worker (const RemoteWorkerSpec &spec)
   {
-    GError *error = nullptr;
-    PtoWorker *added
-        = pto_worker_add_remote_worker (get (), spec.endpoint.c_str (), spec.options (), &error);
+    PtoWorker *added = pto_seeds::must (pto_worker_add_remote_worker, get (),
+                                        spec.endpoint.c_str (), spec.options ());
 
-    if (added == nullptr)
-      pto_seeds::refuse (error);
     return static_cast<int> (pto_worker_get_id (added));
   }
 
@@ -652,12 +601,8 @@ public:
   RemoteBufferHandle
   remote_malloc (int worker, uint64_t nbytes)
   {
-    GError *error = nullptr;
-    PtoBuffer *made = pto_worker_alloc_buffer (find_remote (worker), nbytes, &error);
-
-    if (made == nullptr)
-      pto_seeds::refuse (error);
-    return RemoteBufferHandle (worker, made);
+    return RemoteBufferHandle (
+        worker, pto_seeds::must (pto_worker_alloc_buffer, find_remote (worker), nbytes));
   }
 
   /* Gives it back, when the tasks that use it are done, and no graph that was captured with it is
@@ -674,27 +619,20 @@ public:
                   uint64_t offset = 0)
   {
     PtoBuffer *buffer = find_buffer (handle);
-    GBytes *bytes = g_bytes_new_static (host, nbytes);
-    GError *error = nullptr;
-    gboolean ok = pto_buffer_write (buffer, offset, bytes, &error);
+    pto_seeds::Bytes bytes (g_bytes_new_static (host, nbytes));
 
-    g_bytes_unref (bytes);
-    if (!ok)
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_buffer_write, buffer, offset, bytes.get ());
   }
 
   void
   remote_copy_from (const RemoteBufferHandle &handle, void *host, uint64_t nbytes,
                     uint64_t offset = 0)
   {
-    GError *error = nullptr;
-    GBytes *bytes = pto_buffer_read (find_buffer (handle), offset, nbytes, &error);
+    pto_seeds::Bytes bytes (
+        pto_seeds::must (pto_buffer_read, find_buffer (handle), offset, nbytes));
 
-    if (bytes == nullptr)
-      pto_seeds::refuse (error);
     if (nbytes > 0)
-      std::memcpy (host, g_bytes_get_data (bytes, nullptr), nbytes);
-    g_bytes_unref (bytes);
+      std::memcpy (host, g_bytes_get_data (bytes.get (), nullptr), nbytes);
   }
 
   /* The name tells functions apart: two of one name are one. */
@@ -724,34 +662,25 @@ public:
   void
   init ()
   {
-    GError *error = nullptr;
-
-    if (!pto_worker_start (worker_.get (), nullptr, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_worker_start, get (), nullptr);
   }
 
   void
   run (OrchestrationFn function, const TaskArgs &args = TaskArgs (),
        const CallConfig &config = CallConfig{})
   {
-    GError *error = nullptr;
-
-    if (!pto_worker_run (worker_.get (), call_orchestration, &function,
-                         pto_seeds::write (args, nullptr).get (), pto_seeds::write (config).get (),
-                         nullptr, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_worker_run, get (), call_orchestration, &function,
+                     pto_seeds::write (args, nullptr).get (), pto_seeds::write (config).get (),
+                     nullptr);
   }
 
   void
   run (const CallableHandle &handle, const TaskArgs &args = TaskArgs (),
        const CallConfig &config = CallConfig{})
   {
-    GError *error = nullptr;
-
-    if (!pto_worker_run_callable (worker_.get (), handle.get (),
-                                  pto_seeds::write (args, nullptr).get (),
-                                  pto_seeds::write (config).get (), nullptr, &error))
-      pto_seeds::refuse (error);
+    pto_seeds::must (pto_worker_run_callable, get (), handle.get (),
+                     pto_seeds::write (args, nullptr).get (), pto_seeds::write (config).get (),
+                     nullptr);
   }
 
   void
@@ -766,6 +695,13 @@ class ChipWorker
 {
   DeviceContextHandle ctx_ = create_device_context ();
 
+  static void
+  check (int status)
+  {
+    if (status != 0)
+      throw WorkerError (simpler_last_error ());
+  }
+
 public:
   ChipWorker () = default;
   ~ChipWorker () { destroy_device_context (ctx_); }
@@ -775,16 +711,14 @@ public:
   void
   init (int device_id = 0, const std::string &aicpu = "", const std::string &aicore = "")
   {
-    if (simpler_init (ctx_, device_id, aicpu.data (), aicpu.size (), aicore.data (), aicore.size ())
-        != 0)
-      throw WorkerError (simpler_last_error ());
+    check (simpler_init (ctx_, device_id, aicpu.data (), aicpu.size (), aicore.data (),
+                         aicore.size ()));
   }
 
   void
   register_callable (int32_t local_slot, const ChipCallable &callable)
   {
-    if (::register_callable (ctx_, local_slot, callable.get ()) != 0)
-      throw WorkerError (simpler_last_error ());
+    check (::register_callable (ctx_, local_slot, callable.get ()));
   }
 
   void
@@ -800,14 +734,12 @@ public:
     storage->scalar_count_ = view.scalar_count;
     std::copy_n (view.tensors, view.tensor_count, storage->tensors_);
     std::copy_n (view.scalars, view.scalar_count, storage->scalars_);
-    if (simpler_run (ctx_, nullptr, local_slot, storage.get (), &config) != 0)
-      throw WorkerError (simpler_last_error ());
+    check (simpler_run (ctx_, nullptr, local_slot, storage.get (), &config));
   }
 
   void
   finalize ()
   {
-    if (finalize_device (ctx_) != 0)
-      throw WorkerError (simpler_last_error ());
+    check (finalize_device (ctx_));
   }
 };

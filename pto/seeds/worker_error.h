@@ -30,6 +30,7 @@ template <typename T, void (*unref) (T *)> using Value = std::unique_ptr<T, Rele
 using Arguments = Value<PtoTaskArgs, pto_task_args_unref>;
 using Choices = Value<PtoCallConfig, pto_call_config_free>;
 using TensorValue = Value<PtoTensor, pto_tensor_unref>;
+using Bytes = Value<GBytes, g_bytes_unref>;
 
 [[noreturn]] inline void
 refuse (GError *error)
@@ -38,5 +39,18 @@ refuse (GError *error)
 
   g_clear_error (&error);
   throw WorkerError (text);
+}
+
+/* Calls what has an error last; gives what that gives, unless it is nothing. */
+template <typename Function, typename... Args>
+auto
+must (Function function, Args... args)
+{
+  GError *error = nullptr;
+  auto result = function (args..., &error);
+
+  if (!result)
+    refuse (error);
+  return result;
 }
 } // namespace pto_seeds

@@ -12,6 +12,7 @@
 
 #include "base/binding.h"
 #include "base/error.h"
+#include "base/getter.h"
 #include "common/text.h"
 #include "address-range.h"
 
@@ -139,9 +140,9 @@ pto_buffer_new (guint64 size, GError **error)
 
   if (size == 0 || size > G_MAXSSIZE - PTO_FENCE_BYTES)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a buffer of %" PRIu64 " bytes can not be made: the size must be 1 to %zd"),
-                   size, G_MAXSSIZE - PTO_FENCE_BYTES);
+      pto_refuse (error,
+                  _ ("a buffer of %" PRIu64 " bytes can not be made: the size must be 1 to %zd"),
+                  size, G_MAXSSIZE - PTO_FENCE_BYTES);
       return NULL;
     }
   /* 0 as long as this process has no children, and when the arena is full. */
@@ -214,14 +215,7 @@ pto_buffer_new_owned (guint64 address, guint64 size, const PtoBufferOwner *ops, 
  *
  * Since: 0.1
  */
-PtoBuffer *
-pto_buffer_ref (PtoBuffer *buffer)
-{
-  g_return_val_if_fail (buffer != NULL, NULL);
-
-  g_atomic_ref_count_inc (&buffer->ref_count);
-  return buffer;
-}
+PTO_DEFINE_REF (PtoBuffer, pto_buffer_ref, buffer)
 
 /**
  * pto_buffer_unref:
@@ -272,13 +266,7 @@ pto_buffer_unref (PtoBuffer *buffer)
  *
  * Since: 0.1
  */
-guint64
-pto_buffer_get_size (PtoBuffer *buffer)
-{
-  g_return_val_if_fail (buffer != NULL, 0);
-
-  return buffer->size;
-}
+PTO_DEFINE_GETTER (guint64, pto_buffer_get_size, PtoBuffer, buffer, buffer->size)
 
 /**
  * pto_buffer_get_address:
@@ -292,13 +280,8 @@ pto_buffer_get_size (PtoBuffer *buffer)
  *
  * Since: 0.1
  */
-guint64
-pto_buffer_get_address (PtoBuffer *buffer)
-{
-  g_return_val_if_fail (buffer != NULL, 0);
-
-  return (guint64) (guintptr) buffer->data;
-}
+PTO_DEFINE_GETTER (guint64, pto_buffer_get_address, PtoBuffer, buffer,
+                   (guint64) (guintptr) buffer->data)
 
 /**
  * pto_buffer_get_fd:
@@ -347,12 +330,6 @@ pto_buffer_get_fd_offset (PtoBuffer *buffer)
   return offset;
 }
 
-static void
-release_bytes (gpointer data)
-{
-  pto_buffer_unref (data);
-}
-
 /**
  * pto_buffer_ref_bytes:
  * @buffer: a buffer
@@ -372,7 +349,7 @@ pto_buffer_ref_bytes (PtoBuffer *buffer)
 
   if (pto_buffer_is_remote (buffer))
     return g_bytes_new (NULL, 0);
-  return g_bytes_new_with_free_func (buffer->data, buffer->size, release_bytes,
+  return g_bytes_new_with_free_func (buffer->data, buffer->size, (GDestroyNotify) pto_buffer_unref,
                                      pto_buffer_ref (buffer));
 }
 
@@ -408,23 +385,17 @@ pto_buffer_get_worker (PtoBuffer *buffer)
  *
  * Since: 0.1
  */
-gboolean
-pto_buffer_is_remote (PtoBuffer *buffer)
-{
-  g_return_val_if_fail (buffer != NULL, FALSE);
-
-  return pto_remote_range_has ((guint64) (guintptr) buffer->data);
-}
+PTO_DEFINE_GETTER (gboolean, pto_buffer_is_remote, PtoBuffer, buffer,
+                   pto_remote_range_has ((guint64) (guintptr) buffer->data))
 
 static gboolean
 check_range (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
 {
-  if (offset <= buffer->size && size <= buffer->size - offset)
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%" PRIu64 " bytes at offset %" PRIu64 " reach beyond a buffer of %zu bytes"),
-               size, offset, buffer->size);
-  return FALSE;
+  return (offset <= buffer->size && size <= buffer->size - offset)
+         || pto_refuse (
+             error,
+             _ ("%" PRIu64 " bytes at offset %" PRIu64 " reach beyond a buffer of %zu bytes"), size,
+             offset, buffer->size);
 }
 
 /**
@@ -593,8 +564,7 @@ pto_buffer_export (PtoBuffer *buffer, guint64 offset, guint64 size, GError **err
     return NULL;
   if (size == 0)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("0 bytes of a buffer can not be exported: at least 1 is wanted"));
+      pto_refuse (error, _ ("0 bytes of a buffer can not be exported: at least 1 is wanted"));
       return NULL;
     }
   if (buffer->ops != NULL)

@@ -98,6 +98,22 @@ pto_call_config_free (PtoCallConfig *config)
   g_free (config);
 }
 
+/* A function that gives a number of a configuration, and one that sets it. */
+#define DEFINE_GETTER(field)                                    \
+  int pto_call_config_get_##field (const PtoCallConfig *config) \
+  {                                                             \
+    g_return_val_if_fail (config != NULL, 0);                   \
+                                                                \
+    return config->field;                                       \
+  }
+#define DEFINE_SETTER(field)                                          \
+  void pto_call_config_set_##field (PtoCallConfig *config, int value) \
+  {                                                                   \
+    g_return_if_fail (config != NULL);                                \
+                                                                      \
+    config->field = value;                                            \
+  }
+
 /**
  * pto_call_config_get_block_dim:
  * @config: a configuration
@@ -110,13 +126,7 @@ pto_call_config_free (PtoCallConfig *config)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_block_dim (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->block_dim;
-}
+DEFINE_GETTER (block_dim)
 
 /**
  * pto_call_config_set_block_dim:
@@ -129,13 +139,7 @@ pto_call_config_get_block_dim (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_block_dim (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->block_dim = value;
-}
+DEFINE_SETTER (block_dim)
 
 /**
  * pto_call_config_get_aicpu_thread_num:
@@ -149,13 +153,7 @@ pto_call_config_set_block_dim (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->aicpu_thread_num;
-}
+DEFINE_GETTER (aicpu_thread_num)
 
 /**
  * pto_call_config_set_aicpu_thread_num:
@@ -168,13 +166,7 @@ pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->aicpu_thread_num = value;
-}
+DEFINE_SETTER (aicpu_thread_num)
 
 /**
  * pto_call_config_get_enable_l2_swimlane:
@@ -190,13 +182,7 @@ pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_l2_swimlane;
-}
+DEFINE_GETTER (enable_l2_swimlane)
 
 /**
  * pto_call_config_set_enable_l2_swimlane:
@@ -211,13 +197,7 @@ pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_l2_swimlane = value;
-}
+DEFINE_SETTER (enable_l2_swimlane)
 
 /**
  * pto_call_config_get_enable_dump_tensor:
@@ -232,13 +212,7 @@ pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_dump_tensor;
-}
+DEFINE_GETTER (enable_dump_tensor)
 
 /**
  * pto_call_config_set_enable_dump_tensor:
@@ -259,13 +233,7 @@ pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_dump_tensor = value;
-}
+DEFINE_SETTER (enable_dump_tensor)
 
 /**
  * pto_call_config_get_enable_pmu:
@@ -279,13 +247,7 @@ pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_pmu (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_pmu;
-}
+DEFINE_GETTER (enable_pmu)
 
 /**
  * pto_call_config_set_enable_pmu:
@@ -303,13 +265,7 @@ pto_call_config_get_enable_pmu (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_pmu = value;
-}
+DEFINE_SETTER (enable_pmu)
 
 /**
  * pto_call_config_get_enable_dep_gen:
@@ -323,13 +279,7 @@ pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_dep_gen;
-}
+DEFINE_GETTER (enable_dep_gen)
 
 /**
  * pto_call_config_set_enable_dep_gen:
@@ -346,13 +296,7 @@ pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_dep_gen = value;
-}
+DEFINE_SETTER (enable_dep_gen)
 
 /**
  * pto_call_config_get_enable_scope_stats:
@@ -366,13 +310,7 @@ pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_scope_stats;
-}
+DEFINE_GETTER (enable_scope_stats)
 
 /**
  * pto_call_config_set_enable_scope_stats:
@@ -389,13 +327,7 @@ pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_scope_stats = value;
-}
+DEFINE_SETTER (enable_scope_stats)
 
 /**
  * pto_call_config_get_enable_access_check:
@@ -409,13 +341,7 @@ pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
  *
  * Since: 0.1
  */
-int
-pto_call_config_get_enable_access_check (const PtoCallConfig *config)
-{
-  g_return_val_if_fail (config != NULL, 0);
-
-  return config->enable_access_check;
-}
+DEFINE_GETTER (enable_access_check)
 
 /**
  * pto_call_config_set_enable_access_check:
@@ -439,13 +365,7 @@ pto_call_config_get_enable_access_check (const PtoCallConfig *config)
  *
  * Since: 0.1
  */
-void
-pto_call_config_set_enable_access_check (PtoCallConfig *config, int value)
-{
-  g_return_if_fail (config != NULL);
-
-  config->enable_access_check = value;
-}
+DEFINE_SETTER (enable_access_check)
 
 /**
  * pto_call_config_get_output_prefix:
@@ -540,43 +460,50 @@ pto_call_config_set_dump_filter (PtoCallConfig *config, const char *filter)
   config->dump_filter = g_strdup (filter);
 }
 
-/* What is recorded, and what writes files; last, what does neither. */
+#define NUMBER(field, most, values)                                           \
+  {                                                                           \
+    G_STRINGIFY (field), G_STRUCT_OFFSET (PtoCallConfig, field), most, values \
+  }
+
+/* The numbers: how much of a chip is used; what is recorded, and what writes files; last, what does
+ * neither. */
 static const struct
 {
   const char *name;
   gsize offset;
   int most;
   const char *values;
-} switches[] = {
-  { "enable_l2_swimlane", G_STRUCT_OFFSET (PtoCallConfig, enable_l2_swimlane), 4,
-    N_ ("0 (off) to 4 (full)") },
-  { "enable_dump_tensor", G_STRUCT_OFFSET (PtoCallConfig, enable_dump_tensor), 3,
-    N_ ("0 (off), 1 (before and after), 2 (before) or 3 (after)") },
-  { "enable_pmu", G_STRUCT_OFFSET (PtoCallConfig, enable_pmu), 4,
-    N_ ("0 (off), 1 (all), 2 (time), 3 (memory) or 4 (pipes)") },
-  { "enable_dep_gen", G_STRUCT_OFFSET (PtoCallConfig, enable_dep_gen), 1,
-    N_ ("0 (off) or 1 (on)") },
-  { "enable_scope_stats", G_STRUCT_OFFSET (PtoCallConfig, enable_scope_stats), 1,
-    N_ ("0 (off) or 1 (on)") },
-  { "enable_access_check", G_STRUCT_OFFSET (PtoCallConfig, enable_access_check), 1,
-    N_ ("0 (off) or 1 (on)") },
+} numbers[] = {
+  NUMBER (block_dim, G_MAXINT, N_ ("the number of clusters to use, or 0 for all")),
+  NUMBER (aicpu_thread_num, G_MAXINT, N_ ("the number of control threads to use, or 0 for all")),
+  NUMBER (enable_l2_swimlane, 4, N_ ("0 (off) to 4 (full)")),
+  NUMBER (enable_dump_tensor, 3, N_ ("0 (off), 1 (before and after), 2 (before) or 3 (after)")),
+  NUMBER (enable_pmu, 4, N_ ("0 (off), 1 (all), 2 (time), 3 (memory) or 4 (pipes)")),
+  NUMBER (enable_dep_gen, 1, N_ ("0 (off) or 1 (on)")),
+  NUMBER (enable_scope_stats, 1, N_ ("0 (off) or 1 (on)")),
+  NUMBER (enable_access_check, 1, N_ ("0 (off) or 1 (on)")),
 };
-#define N_RECORDING (G_N_ELEMENTS (switches) - 1)
+
+enum
+{
+  FIRST_RECORDING = 2,
+  AFTER_RECORDING = G_N_ELEMENTS (numbers) - 1
+};
 
 static int
-get_switch (const PtoCallConfig *config, guint i)
+get_number (const PtoCallConfig *config, guint i)
 {
-  return G_STRUCT_MEMBER (int, config, switches[i].offset);
+  return G_STRUCT_MEMBER (int, config, numbers[i].offset);
 }
 
 const char *
 pto_call_config_find_switch (const PtoCallConfig *config, int *value)
 {
-  for (guint i = 0; i < N_RECORDING; i++)
-    if (get_switch (config, i) != 0)
+  for (guint i = FIRST_RECORDING; i < AFTER_RECORDING; i++)
+    if (get_number (config, i) != 0)
       {
-        *value = get_switch (config, i);
-        return switches[i].name;
+        *value = get_number (config, i);
+        return numbers[i].name;
       }
   return NULL;
 }
@@ -586,8 +513,8 @@ pto_call_config_get_record_level (const PtoCallConfig *config)
 {
   guint level = 0;
 
-  for (guint i = 1; config != NULL && i < N_RECORDING; i++)
-    if (get_switch (config, i) != 0)
+  for (guint i = FIRST_RECORDING + 1; config != NULL && i < AFTER_RECORDING; i++)
+    if (get_number (config, i) != 0)
       level = PTO_TRACE_LEVEL_FULL;
   return config != NULL ? MAX (level, (guint) config->enable_l2_swimlane) : 0;
 }
@@ -599,48 +526,20 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
   gsize filter = strlen (pto_call_config_get_dump_filter (config));
   g_autofree char *why = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
-    if (get_switch (config, i) < 0 || get_switch (config, i) > switches[i].most)
-      {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s is %d: it must be %s"),
-                     switches[i].name, get_switch (config, i), _ (switches[i].values));
-        return FALSE;
-      }
-  if (config->block_dim < 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("block_dim is %d: it must be the number of clusters to use, or 0 for all"),
-                   config->block_dim);
-      return FALSE;
-    }
-  if (config->aicpu_thread_num < 0)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("aicpu_thread_num is %d: it must be the number of control threads to use, or 0 for all"),
-          config->aicpu_thread_num);
-      return FALSE;
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (get_number (config, i) < 0 || get_number (config, i) > numbers[i].most)
+      return pto_refuse (error, _ ("%s is %d: it must be %s"), numbers[i].name,
+                         get_number (config, i), _ (numbers[i].values));
   if (prefix > 1023)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("output_prefix has %zu bytes: at most 1023 are allowed"), prefix);
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("output_prefix has %zu bytes: at most 1023 are allowed"), prefix);
   if (filter > 0 && prefix + filter > 1022)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together"),
-          prefix, filter);
-      return FALSE;
-    }
+    return pto_refuse (
+        error,
+        _ ("output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together"),
+        prefix, filter);
   why = pto_dump_check_filter (pto_call_config_get_dump_filter (config));
   if (why != NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, why);
-      return FALSE;
-    }
+    return pto_refuse (error, "%s", why);
   return TRUE;
 }
 
@@ -727,27 +626,10 @@ pto_call_config_to_string (const PtoCallConfig *config)
   g_return_val_if_fail (config != NULL, NULL);
 
   text = g_string_new (NULL);
-  {
-    const struct
-    {
-      const char *name;
-      int value;
-    } numbers[] = {
-      { "block_dim", config->block_dim },
-      { "aicpu_thread_num", config->aicpu_thread_num },
-      { "enable_l2_swimlane", config->enable_l2_swimlane },
-      { "enable_dump_tensor", config->enable_dump_tensor },
-      { "enable_pmu", config->enable_pmu },
-      { "enable_dep_gen", config->enable_dep_gen },
-      { "enable_scope_stats", config->enable_scope_stats },
-      { "enable_access_check", config->enable_access_check },
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
-      if (numbers[i].value != 0)
-        g_string_append_printf (text, "%s%s=%d", text->len > 0 ? " " : "", numbers[i].name,
-                                numbers[i].value);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (get_number (config, i) != 0)
+      g_string_append_printf (text, "%s%s=%d", text->len > 0 ? " " : "", numbers[i].name,
+                              get_number (config, i));
   if (config->output_prefix != NULL && config->output_prefix[0] != '\0')
     {
       g_autofree char *shown = g_filename_display_name (config->output_prefix);

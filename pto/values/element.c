@@ -148,12 +148,8 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
         *bits &= (G_GUINT64_CONSTANT (1) << 8 * size) - 1;
     }
   else if (ok && dtype == PTO_DTYPE_FLOAT32 && isfinite (number) && !isfinite (single))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%s is %Lg, which float32 can not hold: it ends at %g"), what, number,
-                   (double) FLT_MAX);
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("%s is %Lg, which float32 can not hold: it ends at %g"), what,
+                       number, (double) FLT_MAX);
   else if (ok && dtype == PTO_DTYPE_FLOAT32)
     memcpy (bits, &single, sizeof single);
   else if (ok && dtype == PTO_DTYPE_FLOAT64)
@@ -167,9 +163,8 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
       g_autofree char *text
           = G_IS_VALUE (value) ? g_strdup_value_contents (value) : g_strdup (_ ("not set"));
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%s is %s, which is no number of the type %s"), what, text,
-                   pto_dtype_name ((DataType) dtype));
+      pto_refuse (error, _ ("%s is %s, which is no number of the type %s"), what, text,
+                  pto_dtype_name ((DataType) dtype));
     }
   return ok;
 }
@@ -207,46 +202,30 @@ extend (guint64 bits, guint n_bits)
 gboolean
 pto_element_to_value (PtoDtype dtype, guint64 bits, GValue *value)
 {
+  guint n_bits = dtype == PTO_DTYPE_INT4 ? 4 : 8 * (guint) pto_dtype_get_size (dtype);
+  long double least, most;
   float single;
   double whole;
 
-  switch (dtype)
+  if (dtype == PTO_DTYPE_BOOL)
+    g_value_set_boolean (g_value_init (value, G_TYPE_BOOLEAN), (bits & 0xff) != 0);
+  else if (element_get_limits (dtype, &least, &most) && least < 0)
+    g_value_set_int64 (g_value_init (value, G_TYPE_INT64), extend (bits, n_bits));
+  else if (element_get_limits (dtype, &least, &most))
+    g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64), bits & G_MAXUINT64 >> (64 - n_bits));
+  else if (dtype == PTO_DTYPE_FLOAT32)
     {
-    case PTO_DTYPE_BOOL:
-      g_value_set_boolean (g_value_init (value, G_TYPE_BOOLEAN), (bits & 0xff) != 0);
-      return TRUE;
-    case PTO_DTYPE_UINT8:
-    case PTO_DTYPE_UINT16:
-    case PTO_DTYPE_UINT32:
-    case PTO_DTYPE_UINT64:
-      g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64),
-                          bits & G_MAXUINT64 >> (64 - 8 * pto_dtype_get_size (dtype)));
-      return TRUE;
-    case PTO_DTYPE_INT4:
-      g_value_set_int64 (g_value_init (value, G_TYPE_INT64), extend (bits, 4));
-      return TRUE;
-    case PTO_DTYPE_INT8:
-    case PTO_DTYPE_INT16:
-    case PTO_DTYPE_INT32:
-    case PTO_DTYPE_INT64:
-      g_value_set_int64 (g_value_init (value, G_TYPE_INT64),
-                         extend (bits, 8 * (guint) pto_dtype_get_size (dtype)));
-      return TRUE;
-    case PTO_DTYPE_FLOAT32:
       memcpy (&single, &bits, sizeof single);
       g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), (double) single);
-      return TRUE;
-    case PTO_DTYPE_FLOAT64:
+    }
+  else if (dtype == PTO_DTYPE_FLOAT64)
+    {
       memcpy (&whole, &bits, sizeof whole);
       g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), whole);
-      return TRUE;
-    default:
-      for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
-        if (formats[i].dtype == dtype)
-          {
-            g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), decode (&formats[i], bits));
-            return TRUE;
-          }
-      return FALSE;
     }
+  else
+    for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
+      if (formats[i].dtype == dtype)
+        g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), decode (&formats[i], bits));
+  return G_VALUE_TYPE (value) != G_TYPE_INVALID;
 }

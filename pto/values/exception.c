@@ -12,6 +12,7 @@
 #include "exception.h"
 
 #include "base/digest.h"
+#include "base/getter.h"
 
 #include <string.h>
 
@@ -40,16 +41,11 @@ struct _PtoException
 
 G_DEFINE_BOXED_TYPE (PtoException, pto_exception, pto_exception_ref, pto_exception_unref)
 
-static void
-unref (gpointer exception)
-{
-  if (exception != NULL)
-    pto_exception_unref (exception);
-}
-
 /* Of this thread. */
-static GPrivate thrown = G_PRIVATE_INIT (unref); /* what the next error will be of */
-static GPrivate last = G_PRIVATE_INIT (unref);   /* of the error that was freed last */
+static GPrivate thrown
+    = G_PRIVATE_INIT ((GDestroyNotify) pto_exception_unref); /* what the next error will be of */
+static GPrivate last
+    = G_PRIVATE_INIT ((GDestroyNotify) pto_exception_unref); /* of the error that was freed last */
 
 /* What an error has inside, where GLib puts it: right before. */
 typedef struct
@@ -140,7 +136,7 @@ pto_exception_new (const char *type_name, const char *message, const char *trace
   exception->type_name = g_utf8_make_valid (type_name, -1);
   exception->message = g_utf8_make_valid (message, -1);
   exception->trace = trace != NULL ? g_utf8_make_valid (trace, -1) : NULL;
-  exception->members = g_ptr_array_new_with_free_func (unref);
+  exception->members = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_exception_unref);
   for (gsize i = 0; i < n_members; i++)
     g_ptr_array_add (exception->members, pto_exception_ref (members[i]));
   return exception;
@@ -190,14 +186,7 @@ pto_exception_new_with_contents (const char *type_name, const char *message, con
  *
  * Since: 0.1
  */
-PtoException *
-pto_exception_ref (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, NULL);
-
-  g_atomic_ref_count_inc (&exception->ref_count);
-  return exception;
-}
+PTO_DEFINE_REF (PtoException, pto_exception_ref, exception)
 
 /**
  * pto_exception_unref:
@@ -236,13 +225,8 @@ pto_exception_unref (PtoException *exception)
  *
  * Since: 0.1
  */
-const char *
-pto_exception_get_type_name (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, NULL);
-
-  return exception->type_name;
-}
+PTO_DEFINE_GETTER (const char *, pto_exception_get_type_name, PtoException, exception,
+                   exception->type_name)
 
 /**
  * pto_exception_get_message:
@@ -256,13 +240,8 @@ pto_exception_get_type_name (PtoException *exception)
  *
  * Since: 0.1
  */
-const char *
-pto_exception_get_message (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, NULL);
-
-  return exception->message;
-}
+PTO_DEFINE_GETTER (const char *, pto_exception_get_message, PtoException, exception,
+                   exception->message)
 
 /**
  * pto_exception_get_trace:
@@ -276,13 +255,7 @@ pto_exception_get_message (PtoException *exception)
  *
  * Since: 0.1
  */
-const char *
-pto_exception_get_trace (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, NULL);
-
-  return exception->trace;
-}
+PTO_DEFINE_GETTER (const char *, pto_exception_get_trace, PtoException, exception, exception->trace)
 
 /**
  * pto_exception_get_n_members:
@@ -296,13 +269,8 @@ pto_exception_get_trace (PtoException *exception)
  *
  * Since: 0.1
  */
-guint
-pto_exception_get_n_members (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, 0);
-
-  return exception->members->len;
-}
+PTO_DEFINE_GETTER (guint, pto_exception_get_n_members, PtoException, exception,
+                   exception->members->len)
 
 /**
  * pto_exception_get_member:
@@ -339,13 +307,8 @@ pto_exception_get_member (PtoException *exception, guint index)
  *
  * Since: 0.1
  */
-GBytes *
-pto_exception_get_contents (PtoException *exception)
-{
-  g_return_val_if_fail (exception != NULL, NULL);
-
-  return exception->contents;
-}
+PTO_DEFINE_GETTER (GBytes *, pto_exception_get_contents, PtoException, exception,
+                   exception->contents)
 
 /**
  * pto_exception_to_string:
@@ -551,7 +514,8 @@ read_contents (GVariant *contents, GVariant *digest)
 static PtoException *
 read_variant (GVariant *variant)
 {
-  g_autoptr (GPtrArray) members = g_ptr_array_new_with_free_func (unref);
+  g_autoptr (GPtrArray) members
+      = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_exception_unref);
   g_autoptr (GVariantIter) iter = NULL;
   const char *type_name;
   const char *message;

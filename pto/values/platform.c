@@ -10,6 +10,7 @@
 #include "platform.h"
 
 #include "base/error.h"
+#include "base/getter.h"
 #include "base/key-file.h"
 #include "common/text.h"
 
@@ -31,9 +32,7 @@
  */
 struct _PtoPlatform
 {
-  struct pto_platform raw; /* its texts are name and description */
-  char *name;
-  char *description;
+  struct pto_platform raw; /* its texts are the platform's */
 };
 
 G_DEFINE_BOXED_TYPE (PtoPlatform, pto_platform, pto_platform_copy, pto_platform_free)
@@ -44,8 +43,8 @@ platform_new (const struct pto_platform *raw, const char *name, const char *desc
   PtoPlatform *platform = g_new (PtoPlatform, 1);
 
   platform->raw = *raw;
-  platform->raw.name = platform->name = g_strdup (name);
-  platform->raw.description = platform->description = g_strdup (description);
+  platform->raw.name = g_strdup (name);
+  platform->raw.description = g_strdup (description);
   return platform;
 }
 
@@ -320,7 +319,7 @@ pto_platform_copy (const PtoPlatform *platform)
 {
   g_return_val_if_fail (platform != NULL, NULL);
 
-  return platform_new (&platform->raw, platform->name, platform->description);
+  return platform_new (&platform->raw, platform->raw.name, platform->raw.description);
 }
 
 /**
@@ -338,8 +337,8 @@ pto_platform_free (PtoPlatform *platform)
 {
   g_return_if_fail (platform != NULL);
 
-  g_free (platform->name);
-  g_free (platform->description);
+  g_free ((gpointer) platform->raw.name);
+  g_free ((gpointer) platform->raw.description);
   g_free (platform);
 }
 
@@ -386,7 +385,7 @@ pto_platform_to_string (const PtoPlatform *platform)
 
   raw = &platform->raw;
   return g_strdup_printf ("%s: %u AIC and %u AIV cores in %u cluster%s, %u AICPU threads",
-                          platform->name, raw->clusters * raw->aic_per_cluster,
+                          platform->raw.name, raw->clusters * raw->aic_per_cluster,
                           raw->clusters * raw->aiv_per_cluster, raw->clusters,
                           raw->clusters == 1 ? "" : "s", raw->aicpu_threads);
 }
@@ -403,13 +402,8 @@ pto_platform_to_string (const PtoPlatform *platform)
  *
  * Since: 0.1
  */
-const char *
-pto_platform_get_name (const PtoPlatform *platform)
-{
-  g_return_val_if_fail (platform != NULL, NULL);
-
-  return platform->name;
-}
+PTO_DEFINE_GETTER (const char *, pto_platform_get_name, const PtoPlatform, platform,
+                   platform->raw.name)
 
 /**
  * pto_platform_get_description:
@@ -423,13 +417,8 @@ pto_platform_get_name (const PtoPlatform *platform)
  *
  * Since: 0.1
  */
-const char *
-pto_platform_get_description (const PtoPlatform *platform)
-{
-  g_return_val_if_fail (platform != NULL, NULL);
-
-  return platform->description;
-}
+PTO_DEFINE_GETTER (const char *, pto_platform_get_description, const PtoPlatform, platform,
+                   platform->raw.description)
 
 /**
  * pto_platform_get_n_clusters:
@@ -443,13 +432,8 @@ pto_platform_get_description (const PtoPlatform *platform)
  *
  * Since: 0.1
  */
-guint
-pto_platform_get_n_clusters (const PtoPlatform *platform)
-{
-  g_return_val_if_fail (platform != NULL, 0);
-
-  return platform->raw.clusters;
-}
+PTO_DEFINE_GETTER (guint, pto_platform_get_n_clusters, const PtoPlatform, platform,
+                   platform->raw.clusters)
 
 /**
  * pto_platform_get_n_aicpu_threads:
@@ -463,13 +447,8 @@ pto_platform_get_n_clusters (const PtoPlatform *platform)
  *
  * Since: 0.1
  */
-guint
-pto_platform_get_n_aicpu_threads (const PtoPlatform *platform)
-{
-  g_return_val_if_fail (platform != NULL, 0);
-
-  return platform->raw.aicpu_threads;
-}
+PTO_DEFINE_GETTER (guint, pto_platform_get_n_aicpu_threads, const PtoPlatform, platform,
+                   platform->raw.aicpu_threads)
 
 /**
  * pto_platform_get_counter_frequency:
@@ -483,10 +462,5 @@ pto_platform_get_n_aicpu_threads (const PtoPlatform *platform)
  *
  * Since: 0.1
  */
-guint64
-pto_platform_get_counter_frequency (const PtoPlatform *platform)
-{
-  g_return_val_if_fail (platform != NULL, 0);
-
-  return platform->raw.counter_hz;
-}
+PTO_DEFINE_GETTER (guint64, pto_platform_get_counter_frequency, const PtoPlatform, platform,
+                   platform->raw.counter_hz)

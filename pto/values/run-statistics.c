@@ -17,11 +17,6 @@
  *
  * Since: 0.1
  */
-struct _PtoRunStatistics
-{
-  struct pto_run_stats stats;
-};
-
 G_DEFINE_BOXED_TYPE (PtoRunStatistics, pto_run_statistics, pto_run_statistics_copy,
                      pto_run_statistics_free)
 
@@ -34,12 +29,6 @@ pto_run_statistics_new (const struct pto_run_stats *stats)
 
   statistics->stats = *stats;
   return statistics;
-}
-
-const struct pto_run_stats *
-pto_run_statistics_peek (const PtoRunStatistics *statistics)
-{
-  return &statistics->stats;
 }
 
 /**
@@ -80,6 +69,24 @@ pto_run_statistics_free (PtoRunStatistics *statistics)
   g_free (statistics);
 }
 
+/* A function that gives a number, and one that gives the number of a type of core, or of a ring; 0
+ * where there is none. */
+#define DEFINE_GETTER(field)                                                  \
+  guint64 pto_run_statistics_get_##field (const PtoRunStatistics *statistics) \
+  {                                                                           \
+    g_return_val_if_fail (statistics != NULL, 0);                             \
+                                                                              \
+    return statistics->stats.field;                                           \
+  }
+#define DEFINE_GETTER_BY(field, type, index)                                                       \
+  guint64 pto_run_statistics_get_##field (const PtoRunStatistics *statistics, type index)          \
+  {                                                                                                \
+    g_return_val_if_fail (statistics != NULL, 0);                                                  \
+                                                                                                   \
+    return (guint) index < G_N_ELEMENTS (statistics->stats.field) ? statistics->stats.field[index] \
+                                                                  : 0;                             \
+  }
+
 /**
  * pto_run_statistics_get_tasks:
  * @statistics: statistics
@@ -92,13 +99,7 @@ pto_run_statistics_free (PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_tasks (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.tasks;
-}
+DEFINE_GETTER (tasks)
 
 /**
  * pto_run_statistics_get_completed:
@@ -112,13 +113,7 @@ pto_run_statistics_get_tasks (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_completed (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.completed;
-}
+DEFINE_GETTER (completed)
 
 /**
  * pto_run_statistics_get_failed:
@@ -132,13 +127,7 @@ pto_run_statistics_get_completed (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_failed (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.failed;
-}
+DEFINE_GETTER (failed)
 
 /**
  * pto_run_statistics_get_edges:
@@ -153,13 +142,7 @@ pto_run_statistics_get_failed (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.edges;
-}
+DEFINE_GETTER (edges)
 
 /**
  * pto_run_statistics_get_run_ns:
@@ -176,13 +159,7 @@ pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.run_ns;
-}
+DEFINE_GETTER (run_ns)
 
 /**
  * pto_run_statistics_get_virtual_ns:
@@ -196,13 +173,7 @@ pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.virtual_ns;
-}
+DEFINE_GETTER (virtual_ns)
 
 /**
  * pto_run_statistics_get_elapsed_ns:
@@ -216,13 +187,7 @@ pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.elapsed_ns;
-}
+DEFINE_GETTER (elapsed_ns)
 
 /**
  * pto_run_statistics_get_peak_live_tasks:
@@ -236,13 +201,7 @@ pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.peak_live_tasks;
-}
+DEFINE_GETTER (peak_live_tasks)
 
 /**
  * pto_run_statistics_get_recycled:
@@ -256,13 +215,7 @@ pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.recycled;
-}
+DEFINE_GETTER (recycled)
 
 /**
  * pto_run_statistics_get_stalls:
@@ -276,13 +229,7 @@ pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.stalls;
-}
+DEFINE_GETTER (stalls)
 
 /**
  * pto_run_statistics_get_busy_ns:
@@ -299,15 +246,7 @@ pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  if ((guint) core_type >= PTO_N_CORE_TYPES)
-    return 0;
-  return statistics->stats.busy_ns[core_type];
-}
+DEFINE_GETTER_BY (busy_ns, PtoCoreType, core_type)
 
 /**
  * pto_run_statistics_get_waited_ns:
@@ -323,15 +262,7 @@ pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType 
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_waited_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  if ((guint) core_type >= PTO_N_CORE_TYPES)
-    return 0;
-  return statistics->stats.waited_ns[core_type];
-}
+DEFINE_GETTER_BY (waited_ns, PtoCoreType, core_type)
 
 /**
  * pto_run_statistics_get_n_cores:
@@ -351,9 +282,7 @@ pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType 
 {
   g_return_val_if_fail (statistics != NULL, 0);
 
-  if ((guint) core_type >= PTO_N_CORE_TYPES)
-    return 0;
-  return statistics->stats.cores[core_type];
+  return (guint) core_type < PTO_N_CORE_TYPES ? statistics->stats.cores[core_type] : 0;
 }
 
 /**
@@ -397,15 +326,7 @@ pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreT
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guint ring)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  if (ring >= PTO_N_RINGS)
-    return 0;
-  return statistics->stats.last_task_alive[ring];
-}
+DEFINE_GETTER_BY (last_task_alive, guint, ring)
 
 /**
  * pto_run_statistics_get_ring_tasks:
@@ -420,15 +341,7 @@ pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guin
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  if (ring >= PTO_N_RINGS)
-    return 0;
-  return statistics->stats.ring_tasks[ring];
-}
+DEFINE_GETTER_BY (ring_tasks, guint, ring)
 
 /**
  * pto_run_statistics_get_heap_peak:
@@ -443,15 +356,7 @@ pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint rin
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  if (ring >= PTO_N_RINGS)
-    return 0;
-  return statistics->stats.heap_peak[ring];
-}
+DEFINE_GETTER_BY (heap_peak, guint, ring)
 
 /**
  * pto_run_statistics_get_bytes_sent:
@@ -467,13 +372,7 @@ pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_bytes_sent (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.bytes_sent;
-}
+DEFINE_GETTER (bytes_sent)
 
 /**
  * pto_run_statistics_get_bytes_received:
@@ -489,13 +388,7 @@ pto_run_statistics_get_bytes_sent (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_bytes_received (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.bytes_received;
-}
+DEFINE_GETTER (bytes_received)
 
 /**
  * pto_run_statistics_get_bytes_saved:
@@ -512,13 +405,7 @@ pto_run_statistics_get_bytes_received (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.bytes_saved;
-}
+DEFINE_GETTER (bytes_saved)
 
 /**
  * pto_run_statistics_get_retried:
@@ -533,13 +420,7 @@ pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_retried (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.retried;
-}
+DEFINE_GETTER (retried)
 
 /**
  * pto_run_statistics_get_loaded_objects:
@@ -557,13 +438,7 @@ pto_run_statistics_get_retried (const PtoRunStatistics *statistics)
  *
  * Since: 0.1
  */
-guint64
-pto_run_statistics_get_loaded_objects (const PtoRunStatistics *statistics)
-{
-  g_return_val_if_fail (statistics != NULL, 0);
-
-  return statistics->stats.loaded_objects;
-}
+DEFINE_GETTER (loaded_objects)
 
 /**
  * pto_run_statistics_to_string:

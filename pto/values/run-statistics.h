@@ -10,7 +10,11 @@
 
 G_BEGIN_DECLS
 
+struct _PtoRunStatistics
+{
+  struct pto_run_stats stats;
+};
+
 PtoRunStatistics *pto_run_statistics_new (const struct pto_run_stats *stats);
-const struct pto_run_stats *pto_run_statistics_peek (const PtoRunStatistics *statistics);
 
 G_END_DECLS

@@ -10,6 +10,7 @@
 
 #include "base/binding.h"
 #include "base/error.h"
+#include "base/getter.h"
 #include "common/text.h"
 #include "address-range.h"
 #include "tensor.h"
@@ -82,29 +83,31 @@ pto_direction_describe (PtoDirection direction)
 gboolean
 pto_arg_set_word (PtoArg *arg, const char *word)
 {
-  static const char *const words[] = { "in", "out", "inout", "out-existing", "no-dep" };
-  static const char *const scalars[] = { "scalar", "signed", "float", "double" };
+  static const struct
+  {
+    const char *word;
+    PtoDirection direction;
+    PtoScalarKind kind;
+  } words[] = {
+    { "in", PTO_DIRECTION_INPUT },
+    { "out", PTO_DIRECTION_OUTPUT },
+    { "inout", PTO_DIRECTION_INOUT },
+    { "out-existing", PTO_DIRECTION_OUTPUT_EXISTING },
+    { "no-dep", PTO_DIRECTION_NO_DEP },
+    { "commutative", PTO_DIRECTION_COMMUTATIVE },
+    { "scratch", PTO_DIRECTION_SCRATCH },
+    { "reduce", PTO_DIRECTION_REDUCTION },
+    { "scalar", PTO_DIRECTION_SCALAR, PTO_SCALAR_KIND_UNSIGNED },
+    { "signed", PTO_DIRECTION_SCALAR, PTO_SCALAR_KIND_SIGNED },
+    { "float", PTO_DIRECTION_SCALAR, PTO_SCALAR_KIND_FLOAT },
+    { "double", PTO_DIRECTION_SCALAR, PTO_SCALAR_KIND_DOUBLE },
+  };
 
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (strcmp (word, words[i]) == 0)
+    if (strcmp (word, words[i].word) == 0)
       {
-        arg->direction = (PtoDirection) i;
-        return TRUE;
-      }
-  arg->direction = PTO_DIRECTION_COMMUTATIVE;
-  if (strcmp (word, "commutative") == 0)
-    return TRUE;
-  arg->direction = PTO_DIRECTION_SCRATCH;
-  if (strcmp (word, "scratch") == 0)
-    return TRUE;
-  arg->direction = PTO_DIRECTION_REDUCTION;
-  if (strcmp (word, "reduce") == 0)
-    return TRUE;
-  arg->direction = PTO_DIRECTION_SCALAR;
-  for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
-    if (strcmp (word, scalars[i]) == 0)
-      {
-        arg->kind = (PtoScalarKind) i;
+        arg->direction = words[i].direction;
+        arg->kind = words[i].kind;
         return TRUE;
       }
   return FALSE;
@@ -161,14 +164,7 @@ pto_task_args_new (void)
  *
  * Since: 0.1
  */
-PtoTaskArgs *
-pto_task_args_ref (PtoTaskArgs *args)
-{
-  g_return_val_if_fail (args != NULL, NULL);
-
-  g_atomic_ref_count_inc (&args->ref_count);
-  return args;
-}
+PTO_DEFINE_REF (PtoTaskArgs, pto_task_args_ref, args)
 
 /**
  * pto_task_args_unref:
@@ -215,11 +211,8 @@ pto_task_args_check_terms (const PtoTaskArgs *args, gboolean may_reduce, GError 
     what = _ ("one of the arguments is reduced");
   else
     what = pto_task_terms_describe_several (&args->terms);
-  if (what == NULL)
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%s: only a submit has that, give its list without it"), what);
-  return FALSE;
+  return what == NULL
+         || pto_refuse (error, _ ("%s: only a submit has that, give its list without it"), what);
 }
 
 gboolean
@@ -228,12 +221,8 @@ pto_task_terms_take_condition (PtoTaskTerms *group, const PtoTaskTerms *member, 
   if (member->condition == NULL)
     return TRUE;
   if (group->condition != NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("the arguments of two members have a condition: a group runs as a "
-                              "whole, so one says it for all"));
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("the arguments of two members have a condition: a group runs as a "
+                                 "whole, so one says it for all"));
   group->condition = member->condition;
   group->n_index = member->n_index;
   memcpy (group->index, member->index, sizeof group->index);
@@ -560,13 +549,7 @@ pto_task_args_reset (PtoTaskArgs *args)
  *
  * Since: 0.1
  */
-guint
-pto_task_args_get_n_args (PtoTaskArgs *args)
-{
-  g_return_val_if_fail (args != NULL, 0);
-
-  return args->args->len;
-}
+PTO_DEFINE_GETTER (guint, pto_task_args_get_n_args, PtoTaskArgs, args, args->args->len)
 
 /**
  * pto_task_args_get_n_tensors:
@@ -580,13 +563,7 @@ pto_task_args_get_n_args (PtoTaskArgs *args)
  *
  * Since: 0.1
  */
-guint
-pto_task_args_get_n_tensors (PtoTaskArgs *args)
-{
-  g_return_val_if_fail (args != NULL, 0);
-
-  return args->n_tensors;
-}
+PTO_DEFINE_GETTER (guint, pto_task_args_get_n_tensors, PtoTaskArgs, args, args->n_tensors)
 
 /**
  * pto_task_args_get_n_scalars:
@@ -600,19 +577,16 @@ pto_task_args_get_n_tensors (PtoTaskArgs *args)
  *
  * Since: 0.1
  */
-guint
-pto_task_args_get_n_scalars (PtoTaskArgs *args)
-{
-  g_return_val_if_fail (args != NULL, 0);
+PTO_DEFINE_GETTER (guint, pto_task_args_get_n_scalars, PtoTaskArgs, args,
+                   args->args->len - args->n_tensors)
 
-  return args->args->len - args->n_tensors;
-}
-
-/* NULL: there is none of that number. */
+/* Where there is none of that number, an unsigned 0. */
 static const PtoArg *
 find_arg (const PtoTaskArgs *args, guint index)
 {
-  return index < args->args->len ? &g_array_index (args->args, PtoArg, index) : NULL;
+  static const PtoArg none = { .direction = PTO_DIRECTION_SCALAR };
+
+  return index < args->args->len ? &g_array_index (args->args, PtoArg, index) : &none;
 }
 
 /**
@@ -631,12 +605,9 @@ find_arg (const PtoTaskArgs *args, guint index)
 PtoDirection
 pto_task_args_get_direction (PtoTaskArgs *args, guint index)
 {
-  const PtoArg *arg;
-
   g_return_val_if_fail (args != NULL, PTO_DIRECTION_SCALAR);
 
-  arg = find_arg (args, index);
-  return arg != NULL ? arg->direction : PTO_DIRECTION_SCALAR;
+  return find_arg (args, index)->direction;
 }
 
 /**
@@ -656,12 +627,9 @@ pto_task_args_get_direction (PtoTaskArgs *args, guint index)
 PtoTensor *
 pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
 {
-  const PtoArg *arg;
-
   g_return_val_if_fail (args != NULL, NULL);
 
-  arg = find_arg (args, index);
-  return arg != NULL ? arg->tensor : NULL;
+  return find_arg (args, index)->tensor;
 }
 
 /**
@@ -681,12 +649,9 @@ pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
 guint64
 pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
 {
-  const PtoArg *arg;
-
   g_return_val_if_fail (args != NULL, 0);
 
-  arg = find_arg (args, index);
-  return arg != NULL ? pto_arg_get_word (arg) : 0;
+  return pto_arg_get_word (find_arg (args, index));
 }
 
 /**
@@ -705,12 +670,9 @@ pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
 PtoScalarKind
 pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index)
 {
-  const PtoArg *arg;
-
   g_return_val_if_fail (args != NULL, PTO_SCALAR_KIND_UNSIGNED);
 
-  arg = find_arg (args, index);
-  return arg != NULL ? arg->kind : PTO_SCALAR_KIND_UNSIGNED;
+  return find_arg (args, index)->kind;
 }
 
 /**
@@ -736,8 +698,6 @@ pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index)
   g_return_val_if_fail (args != NULL, 0);
 
   arg = find_arg (args, index);
-  if (arg == NULL)
-    return 0;
   if (arg->kind == PTO_SCALAR_KIND_UNSIGNED)
     return (double) arg->scalar;
   if (arg->kind == PTO_SCALAR_KIND_SIGNED)
@@ -769,13 +729,13 @@ pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value)
   g_return_if_fail (value != NULL);
 
   arg = find_arg (args, index);
-  if (arg != NULL && arg->kind == PTO_SCALAR_KIND_SIGNED)
+  if (arg->kind == PTO_SCALAR_KIND_SIGNED)
     g_value_set_int64 (g_value_init (value, G_TYPE_INT64), (gint64) arg->scalar);
-  else if (arg != NULL && arg->kind != PTO_SCALAR_KIND_UNSIGNED)
+  else if (arg->kind == PTO_SCALAR_KIND_UNSIGNED)
+    g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64), arg->scalar);
+  else
     g_value_set_double (g_value_init (value, G_TYPE_DOUBLE),
                         pto_task_args_get_scalar_double (args, index));
-  else
-    g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64), arg != NULL ? arg->scalar : 0);
 }
 
 /**
@@ -820,12 +780,9 @@ check_number (const PtoArg *arg, guint index, GError **error)
   double value;
 
   memcpy (&value, &arg->scalar, sizeof value);
-  if (!isfinite (value) || isfinite ((float) value))
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u: %s is too large for a float: give a double"), index,
-               g_ascii_formatd (text, sizeof text, "%g", value));
-  return FALSE;
+  return (!isfinite (value) || isfinite ((float) value))
+         || pto_refuse (error, _ ("argument %u: %s is too large for a float: give a double"), index,
+                        g_ascii_formatd (text, sizeof text, "%g", value));
 }
 
 gboolean
@@ -845,19 +802,16 @@ pto_args_admit (const PtoArg *args, guint n_args, PtoArgsUse use, guint64 run, G
           continue;
         }
       if (use == PTO_ARGS_OF_CHIP && pto_remote_range_has (pto_tensor_get_address (arg->tensor)))
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              _ ("argument %u is memory of a remote worker, which is for tasks of that worker, "
-                 "not for chips here: let such a task copy it into a buffer"),
-              i);
-          return FALSE;
-        }
+        return pto_refuse (
+            error,
+            _ ("argument %u is memory of a remote worker, which is for tasks of that worker, "
+               "not for chips here: let such a task copy it into a buffer"),
+            i);
       if (pto_tensor_admit (arg->tensor, pto_direction_writes (arg->direction), run, kept))
         continue;
       refusal = pto_tensor_get_refusal (arg->tensor);
       if (refusal != NULL)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), i, refusal);
+        pto_refuse (error, _ ("argument %u: %s"), i, refusal);
       else
         pto_args_set_not_writable (i, arg->direction, error);
       return FALSE;
@@ -870,13 +824,12 @@ pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint6
                          PTOParam *param, GError **error)
 {
   param->tensor = *pto_tensor_peek (arg->tensor);
-  if (pto_tensor_is_shape (arg->tensor, rt, run))
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u is scratch memory, which is the task's alone, but its tensor is of "
-                  "memory that others see: give it one that says a type and a shape only"),
-               index);
-  return FALSE;
+  return pto_tensor_is_shape (arg->tensor, rt, run)
+         || pto_refuse (
+             error,
+             _ ("argument %u is scratch memory, which is the task's alone, but its tensor is of "
+                "memory that others see: give it one that says a type and a shape only"),
+             index);
 }
 
 gboolean
@@ -889,11 +842,10 @@ pto_arg_name_error (guint index, GError **error)
 void
 pto_args_set_not_writable (guint index, PtoDirection direction, GError **error)
 {
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-      _ ("argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
-         "that is not writable, or the copy of a list"),
-      index, pto_direction_describe (direction));
+  pto_refuse (error,
+              _ ("argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
+                 "that is not writable, or the copy of a list"),
+              index, pto_direction_describe (direction));
 }
 
 /* --- on the way to another worker --- */
@@ -912,22 +864,16 @@ pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
         = _ ("another worker gets whole tensors only, and this view is not contiguous: copy it, "
              "or give the tensor and an offset");
   if (refusal != NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), index, refusal);
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("argument %u: %s"), index, refusal);
   memset (packed, 0, sizeof *packed);
   shape = pto_tensor_get_shape (tensor, &n_dims);
   for (gsize i = 0; i < n_dims; i++)
     {
       if (shape[i] > G_MAXUINT32)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("argument %u: extent %" PRIu64
-                          " is too large for another worker: at most %u, split the dimension"),
-                       index, shape[i], G_MAXUINT32);
-          return FALSE;
-        }
+        return pto_refuse (error,
+                           _ ("argument %u: extent %" PRIu64
+                              " is too large for another worker: at most %u, split the dimension"),
+                           index, shape[i], G_MAXUINT32);
       packed->shapes[i] = (uint32_t) shape[i];
     }
   packed->data = pto_tensor_get_address (tensor);
@@ -941,14 +887,11 @@ pto_task_args_check_order (const PtoTaskArgs *args, GError **error)
 {
   for (guint i = args->n_tensors; i < args->args->len; i++)
     if (g_array_index (args->args, PtoArg, i).tensor != NULL)
-      {
-        g_set_error (
-            error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-            _ ("argument %u is a tensor behind a scalar: another worker gets tensors first, "
-               "then scalars"),
-            i);
-        return FALSE;
-      }
+      return pto_refuse (
+          error,
+          _ ("argument %u is a tensor behind a scalar: another worker gets tensors first, "
+             "then scalars"),
+          i);
   return TRUE;
 }
 
@@ -995,9 +938,8 @@ pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
         return NULL;
       if (tensors[i].data == 0)
         {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("argument %u is a tensor without memory: only a submit gives it some"),
-                       i);
+          pto_refuse (error,
+                      _ ("argument %u is a tensor without memory: only a submit gives it some"), i);
           return NULL;
         }
     }
@@ -1039,14 +981,10 @@ static gboolean
 check_view (const struct pto_args_view *view, gsize size, GError **error)
 {
   if (pto_blob_size (view->tensor_count, view->scalar_count) != size)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("no blob of arguments: %d tensors and %d scalars are %" PRIu64 " bytes, not %zu"),
-          view->tensor_count, view->scalar_count,
-          (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, _ ("no blob of arguments: %d tensors and %d scalars are %" PRIu64 " bytes, not %zu"),
+        view->tensor_count, view->scalar_count,
+        (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
   for (int32_t i = 0; i < view->tensor_count; i++)
     {
       const struct pto_continuous_tensor *tensor = &view->tensors[i];
@@ -1056,11 +994,7 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
       for (guint k = 0; ok && k < PTO2_TENSOR_MAX_DIMS; k++)
         ok = (tensor->shapes[k] != 0) == (k < tensor->ndims);
       if (!ok)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("no blob of arguments: what it has for tensor %d is none"), i);
-          return FALSE;
-        }
+        return pto_refuse (error, _ ("no blob of arguments: what it has for tensor %d is none"), i);
     }
   return TRUE;
 }
@@ -1095,8 +1029,7 @@ pto_task_args_new_from_blob (GBytes *blob, GError **error)
   aligned = g_memdup2 (g_bytes_get_data (blob, NULL), size);
   if (!pto_args_view_init (&view, aligned, size))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("no blob of arguments: %zu bytes do not hold what it says"), size);
+      pto_refuse (error, _ ("no blob of arguments: %zu bytes do not hold what it says"), size);
       return NULL;
     }
   if (!check_view (&view, size, error))

@@ -19,11 +19,6 @@ typedef struct
   gboolean matched; /* the submitter's; read when the run is over */
 } Term;
 
-struct _PtoDumpFilter
-{
-  GPtrArray *terms; /* Term; none: everything */
-};
-
 static void
 term_free (gpointer data)
 {
@@ -78,9 +73,7 @@ PtoDumpFilter *
 pto_dump_filter_new (const char *text, char **why)
 {
   g_auto (GStrv) words = g_strsplit_set (text, ", ", -1);
-  PtoDumpFilter *filter = g_new0 (PtoDumpFilter, 1);
-
-  filter->terms = g_ptr_array_new_with_free_func (term_free);
+  PtoDumpFilter *filter = g_ptr_array_new_with_free_func (term_free);
 
   for (guint i = 0; words[i] != NULL; i++)
     {
@@ -98,7 +91,7 @@ pto_dump_filter_new (const char *text, char **why)
                 words[i]);
           break;
         }
-      g_ptr_array_add (filter->terms, term);
+      g_ptr_array_add (filter, term);
     }
   return filter;
 }
@@ -108,7 +101,7 @@ pto_dump_check_filter (const char *text)
 {
   char *why = NULL;
 
-  pto_dump_filter_free (pto_dump_filter_new (text, &why));
+  g_ptr_array_unref (pto_dump_filter_new (text, &why));
   return why;
 }
 
@@ -126,11 +119,11 @@ matches_kernel (const Term *term, const struct pto_watched *task)
 gboolean
 pto_dump_filter_has (PtoDumpFilter *filter, const struct pto_watched *task, guint argument)
 {
-  gboolean wanted = filter->terms->len == 0;
+  gboolean wanted = filter->len == 0;
 
-  for (guint i = 0; i < filter->terms->len; i++)
+  for (guint i = 0; i < filter->len; i++)
     {
-      Term *term = filter->terms->pdata[i];
+      Term *term = filter->pdata[i];
 
       if ((term->argument != G_MAXUINT && term->argument != argument)
           || (term->kernel != NULL ? !matches_kernel (term, task) : term->task != task->id))
@@ -144,32 +137,25 @@ pto_dump_filter_has (PtoDumpFilter *filter, const struct pto_watched *task, guin
 gboolean
 pto_dump_filter_may_have (const PtoDumpFilter *filter, const char *kernel, guint argument)
 {
-  for (guint i = 0; i < filter->terms->len; i++)
+  for (guint i = 0; i < filter->len; i++)
     {
-      const Term *term = filter->terms->pdata[i];
+      const Term *term = filter->pdata[i];
 
       if ((term->argument == G_MAXUINT || term->argument == argument) && term->kernel != NULL
           && g_pattern_spec_match_string (term->kernel, kernel))
         return TRUE;
     }
-  return filter->terms->len == 0;
+  return filter->len == 0;
 }
 
 void
 pto_dump_filter_warn (const PtoDumpFilter *filter)
 {
-  for (guint i = 0; i < filter->terms->len; i++)
+  for (guint i = 0; i < filter->len; i++)
     {
-      const Term *term = filter->terms->pdata[i];
+      const Term *term = filter->pdata[i];
 
       if (!term->matched)
         g_warning ("dump_filter: no task of the run matches \"%s\"", term->text);
     }
-}
-
-void
-pto_dump_filter_free (PtoDumpFilter *filter)
-{
-  g_ptr_array_unref (filter->terms);
-  g_free (filter);
 }

@@ -12,13 +12,13 @@
 
 G_BEGIN_DECLS
 
-typedef struct _PtoDumpFilter PtoDumpFilter;
+/* Terms; none: everything. */
+typedef GPtrArray PtoDumpFilter;
 
 /* Which of the terms in text is none, as a message; NULL: all are. Freed by the caller. */
 char *pto_dump_check_filter (const char *text);
 /* why: as pto_dump_check_filter() gives it; may be NULL. */
 PtoDumpFilter *pto_dump_filter_new (const char *text, char **why);
-void pto_dump_filter_free (PtoDumpFilter *filter);
 /* Whoever submits. */
 gboolean pto_dump_filter_has (PtoDumpFilter *filter, const struct pto_watched *task,
                               guint argument);

@@ -8,6 +8,7 @@
 
 #include "base/binding.h"
 #include "base/error.h"
+#include "base/getter.h"
 #include "common/text.h"
 #include "address-range.h"
 #include "pto-buffer.h"
@@ -103,11 +104,26 @@ describe_refusal (guint dtype)
   return g_intern_string (text);
 }
 
+/* The tensor that it is a view of, or it itself. */
+static inline PtoTensor *
+get_root (const PtoTensor *tensor)
+{
+  return tensor->root != NULL ? tensor->root : (PtoTensor *) tensor;
+}
+
+static PtoTensor *
+view_of (PtoTensor *tensor, const Tensor *raw, gboolean read_only)
+{
+  PtoTensor *view = tensor_new (raw, tensor->external);
+
+  view->read_only = read_only;
+  view->root = pto_tensor_ref (get_root (tensor));
+  return view;
+}
+
 static PtoTensor *
 tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
 {
-  PtoTensor *view;
-
   if (raw->status != PTO2_TENSOR_OK)
     {
       static const char *const reasons[] = {
@@ -118,16 +134,13 @@ tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
       };
       g_autofree char *text = pto_tensor_to_string (tensor);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("tensor %s: %s"), text,
-                   raw->status == PTO2_TENSOR_BAD_SHAPE   ? describe_refusal ((guint) raw->dtype)
-                   : raw->status < G_N_ELEMENTS (reasons) ? _ (reasons[raw->status])
-                                                          : _ ("it can not be used"));
+      pto_refuse (error, _ ("tensor %s: %s"), text,
+                  raw->status == PTO2_TENSOR_BAD_SHAPE   ? describe_refusal ((guint) raw->dtype)
+                  : raw->status < G_N_ELEMENTS (reasons) ? _ (reasons[raw->status])
+                                                         : _ ("it can not be used"));
       return NULL;
     }
-  view = tensor_new (raw, tensor->external);
-  view->read_only = tensor->read_only;
-  view->root = pto_tensor_ref (tensor->root != NULL ? tensor->root : tensor);
-  return view;
+  return view_of (tensor, raw, tensor->read_only);
 }
 
 static PtoTensor *
@@ -162,26 +175,15 @@ make_inside (const char *what, guint64 address, guint64 size, guint64 offset, Pt
 {
   *raw = make_external (address + offset, dtype, n_dims, shape);
   if (raw->status != PTO2_TENSOR_OK)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           describe_refusal ((guint) dtype));
-      return FALSE;
-    }
+    return pto_refuse (error, "%s", describe_refusal ((guint) dtype));
   if (offset > size || raw->buffer.size > size - offset)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a tensor of %" PRIu64 " bytes at offset %" PRIu64
-                      " does not fit in %s of %" PRIu64 " bytes"),
-                   (guint64) raw->buffer.size, offset, what, size);
-      return FALSE;
-    }
+    return pto_refuse (error,
+                       _ ("a tensor of %" PRIu64 " bytes at offset %" PRIu64
+                          " does not fit in %s of %" PRIu64 " bytes"),
+                       (guint64) raw->buffer.size, offset, what, size);
   if (offset % pto_dtype_get_size (dtype) != 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("offset %" PRIu64 " is no multiple of the element size %u"), offset,
-                   pto_dtype_get_size (dtype));
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("offset %" PRIu64 " is no multiple of the element size %u"),
+                       offset, pto_dtype_get_size (dtype));
   return TRUE;
 }
 
@@ -384,14 +386,7 @@ pto_tensor_new_for_bytes (GBytes *bytes, guint64 offset, PtoDtype dtype, gsize n
  *
  * Since: 0.1
  */
-PtoTensor *
-pto_tensor_ref (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, NULL);
-
-  g_atomic_ref_count_inc (&tensor->ref_count);
-  return tensor;
-}
+PTO_DEFINE_REF (PtoTensor, pto_tensor_ref, tensor)
 
 /**
  * pto_tensor_unref:
@@ -450,9 +445,8 @@ pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const gu
 
   if (n_dims != tensor->raw.ndims)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a view with %zu dimensions can not be taken of a tensor with %u"), n_dims,
-                   tensor->raw.ndims);
+      pto_refuse (error, _ ("a view with %zu dimensions can not be taken of a tensor with %u"),
+                  n_dims, tensor->raw.ndims);
       return NULL;
     }
   raw = pto2_tensor_view (&tensor->raw, (const uint64_t *) shape, (const uint64_t *) offsets);
@@ -540,8 +534,7 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
     return tensor_new_view (tensor, &raw, error);
   if (!pto_tensor_is_contiguous (tensor))
     {
-      pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     _ ("elements at other distances can be had of a contiguous tensor only"));
+      pto_refuse (error, _ ("elements at other distances can be had of a contiguous tensor only"));
       return NULL;
     }
   left = pto_tensor_get_n_elements (tensor);
@@ -562,8 +555,7 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
     raw.status = PTO2_TENSOR_OUT_OF_BOUNDS;
   if (raw.status == PTO2_TENSOR_OK && !is_apart (n_dims, shape, strides))
     {
-      pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     _ ("elements at these distances would lie at one place: copy them"));
+      pto_refuse (error, _ ("elements at these distances would lie at one place: copy them"));
       return NULL;
     }
   raw.start_offset += offset;
@@ -615,14 +607,9 @@ pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
 PtoTensor *
 pto_tensor_as_read_only (PtoTensor *tensor)
 {
-  PtoTensor *view;
-
   g_return_val_if_fail (tensor != NULL, NULL);
 
-  view = tensor_new (&tensor->raw, tensor->external);
-  view->root = pto_tensor_ref (tensor->root != NULL ? tensor->root : tensor);
-  view->read_only = TRUE;
-  return view;
+  return view_of (tensor, &tensor->raw, TRUE);
 }
 
 /**
@@ -637,13 +624,7 @@ pto_tensor_as_read_only (PtoTensor *tensor)
  *
  * Since: 0.1
  */
-gboolean
-pto_tensor_is_read_only (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, FALSE);
-
-  return tensor->read_only;
-}
+PTO_DEFINE_GETTER (gboolean, pto_tensor_is_read_only, PtoTensor, tensor, tensor->read_only)
 
 void
 pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
@@ -678,7 +659,7 @@ pto_tensor_get_worker (PtoTensor *tensor)
 {
   g_return_val_if_fail (tensor != NULL, -1);
 
-  return (int) (tensor->root != NULL ? tensor->root : tensor)->home - 1;
+  return (int) get_root (tensor)->home - 1;
 }
 
 /**
@@ -694,13 +675,8 @@ pto_tensor_get_worker (PtoTensor *tensor)
  *
  * Since: 0.1
  */
-gboolean
-pto_tensor_is_remote (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, FALSE);
-
-  return pto_remote_range_has (tensor->raw.buffer.addr);
-}
+PTO_DEFINE_GETTER (gboolean, pto_tensor_is_remote, PtoTensor, tensor,
+                   pto_remote_range_has (tensor->raw.buffer.addr))
 
 PtoTensor *
 pto_tensor_new_stand_in (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
@@ -743,7 +719,7 @@ pto_tensor_get_address (PtoTensor *tensor)
 
   g_return_val_if_fail (tensor != NULL, 0);
 
-  root = tensor->root != NULL ? tensor->root : tensor;
+  root = get_root (tensor);
   if (root->stand_in)
     return 0;
   if (root->allocated == 0)
@@ -763,13 +739,7 @@ pto_tensor_get_address (PtoTensor *tensor)
  *
  * Since: 0.1
  */
-PtoDtype
-pto_tensor_get_dtype (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, PTO_DTYPE_FLOAT32);
-
-  return (PtoDtype) tensor->raw.dtype;
-}
+PTO_DEFINE_GETTER (PtoDtype, pto_tensor_get_dtype, PtoTensor, tensor, (PtoDtype) tensor->raw.dtype)
 
 /**
  * pto_tensor_get_n_dims:
@@ -783,13 +753,7 @@ pto_tensor_get_dtype (PtoTensor *tensor)
  *
  * Since: 0.1
  */
-guint
-pto_tensor_get_n_dims (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, 0);
-
-  return tensor->raw.ndims;
-}
+PTO_DEFINE_GETTER (guint, pto_tensor_get_n_dims, PtoTensor, tensor, tensor->raw.ndims)
 
 /**
  * pto_tensor_get_shape:
@@ -877,12 +841,6 @@ pto_tensor_get_n_bytes (PtoTensor *tensor)
   return pto_tensor_get_n_elements (tensor) * pto_dtype_size (tensor->raw.dtype);
 }
 
-static void
-release_tensor (gpointer data)
-{
-  pto_tensor_unref (data);
-}
-
 /**
  * pto_tensor_ref_bytes:
  * @tensor: a tensor
@@ -904,7 +862,7 @@ GBytes *
 pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
 {
   g_autofree char *text = NULL;
-  guint64 address, n_elements = 1;
+  guint64 address;
 
   g_return_val_if_fail (tensor != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
@@ -912,22 +870,17 @@ pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
   address = pto_tensor_get_address (tensor);
   if (pto_tensor_is_remote (tensor))
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("the tensor is memory of a remote worker, and is not here: read and "
-                              "write its buffer"));
+      pto_refuse (error, _ ("the tensor is memory of a remote worker, and is not here: read and "
+                            "write its buffer"));
       return NULL;
     }
   if (address != 0 && tensor->raw.status == PTO2_TENSOR_OK)
-    {
-      for (uint32_t i = 0; i < tensor->raw.ndims; i++)
-        n_elements += (tensor->raw.shapes[i] - 1) * tensor->raw.strides[i];
-      return g_bytes_new_with_free_func ((gconstpointer) (guintptr) address,
-                                         n_elements * pto_dtype_size (tensor->raw.dtype),
-                                         release_tensor, pto_tensor_ref (tensor));
-    }
+    return g_bytes_new_with_free_func ((gconstpointer) (guintptr) address,
+                                       pto_tensor_get_extent (tensor),
+                                       (GDestroyNotify) pto_tensor_unref, pto_tensor_ref (tensor));
   text = pto_tensor_to_string (tensor);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+  pto_refuse (
+      error,
       _ ("tensor %s has no memory: a task outputs it, it stands for one of a graph's launch, or "
          "its shape is refused"),
       text);
@@ -946,13 +899,8 @@ pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
  *
  * Since: 0.1
  */
-gboolean
-pto_tensor_is_contiguous (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, FALSE);
-
-  return pto2_tensor_is_contiguous (&tensor->raw);
-}
+PTO_DEFINE_GETTER (gboolean, pto_tensor_is_contiguous, PtoTensor, tensor,
+                   pto2_tensor_is_contiguous (&tensor->raw))
 
 /**
  * pto_tensor_is_external:
@@ -966,13 +914,7 @@ pto_tensor_is_contiguous (PtoTensor *tensor)
  *
  * Since: 0.1
  */
-gboolean
-pto_tensor_is_external (PtoTensor *tensor)
-{
-  g_return_val_if_fail (tensor != NULL, FALSE);
-
-  return tensor->external;
-}
+PTO_DEFINE_GETTER (gboolean, pto_tensor_is_external, PtoTensor, tensor, tensor->external)
 
 /**
  * pto_tensor_to_string:
@@ -1006,7 +948,7 @@ pto_tensor_to_string (PtoTensor *tensor)
 const char *
 pto_tensor_get_refusal (const PtoTensor *tensor)
 {
-  const PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  const PtoTensor *root = get_root (tensor);
 
   if (root->stand_in)
     return _ (
@@ -1046,7 +988,7 @@ can_ask_for_writing (gsize page_size)
 gboolean
 pto_tensor_can_be_written (const PtoTensor *tensor)
 {
-  const PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  const PtoTensor *root = get_root (tensor);
   guint64 address = pto_tensor_get_first_address (tensor);
   gsize page_size = (gsize) sysconf (_SC_PAGESIZE);
   int saved = errno;
@@ -1083,7 +1025,7 @@ is_writable (PtoTensor *root, guint64 run)
 gboolean
 pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **kept)
 {
-  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  PtoTensor *root = get_root (tensor);
 
   if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK || root->stand_in)
       || (tensor->read_only && writes))
@@ -1143,13 +1085,10 @@ begin_record (PtoTensor *root, Record *record, guint64 run, gboolean reads, GErr
   if (reads
       && (record->run != 0 || record != &root->first
           || g_atomic_pointer_get (&root->others) != NULL))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("the tensor is one of another run, and what that wrote is gone: let "
-                              "a task of this run output it first, or keep its data in an array "
-                              "or a buffer"));
-      return FALSE;
-    }
+    return pto_refuse (error,
+                       _ ("the tensor is one of another run, and what that wrote is gone: let "
+                          "a task of this run output it first, or keep its data in an array "
+                          "or a buffer"));
   record->storage = rt->ops->new_buffer (rt, root->raw.buffer.size, &record->generation);
   if (record->storage == NULL)
     return FALSE;
@@ -1161,7 +1100,7 @@ gboolean
 pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, gboolean reads, Tensor *handle,
                     GError **error)
 {
-  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  PtoTensor *root = get_root (tensor);
   Record *record;
 
   *handle = tensor->raw;

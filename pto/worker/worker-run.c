@@ -273,7 +273,7 @@ find_number (Run *run, guint32 number, guint32 *found)
 static void
 launch (Run *run, PTO2Runtime *rt)
 {
-  const struct pto_plan *plan = pto_graph_get_plan (run->graph);
+  const struct pto_plan *plan = run->graph->plan;
   g_autofree guint32 *kernels = g_new (guint32, MAX (plan->n_kernels, 1));
 
   for (guint k = 0; k < plan->n_kernels; k++)
@@ -409,7 +409,7 @@ run_function (Run *run, GError **error)
 
   run->machine_run.title = "orchestration function";
   if (run->is_capture)
-    run->machine_run.capture = pto_graph_open_plan (run->graph);
+    run->machine_run.capture = run->graph->plan;
   run->orchestrator
       = pto_orchestrator_new (&self->node, run->gate, run->machine_run.number, is_cancelled, run);
   run->orchestrator->captured = run->is_capture ? run->graph : NULL;
@@ -434,7 +434,7 @@ run_graph (Run *run, GError **error)
 
   run->machine_run.title = "graph";
   run->machine_run.is_launch = TRUE;
-  run->machine_run.tag = pto_graph_get_tag (run->graph);
+  run->machine_run.tag = run->graph->tag;
   /* It may have been captured on another worker. */
   if (run->self->node.level == 2)
     pto_worker_compile_ahead (run->self, run->cancellable);
@@ -464,7 +464,7 @@ run_registration (Run *run, PtoCallableHandle *handle, GError **error)
       run->machine_run.registration = registration;
       run->machine_run.title = registration->name;
       if (run->is_capture)
-        run->machine_run.capture = pto_graph_open_plan (run->graph);
+        run->machine_run.capture = run->graph->plan;
       ok = run_on_machine (run, error) && name_kernels (run, error)
            && write_outputs (self, run->config, error);
     }

@@ -138,6 +138,19 @@ class WhatIf(PtoTest):
         self.check("histogram", (["--clusters", "3"], ["clusters=3"], OTHERWISE),
                    (["--clusters", "6"], ["clusters=6"], OTHERWISE), (["--clusters", "12"], ["clusters=12"], OTHERWISE),
                    (["--clusters", "36"], ["clusters=36"], OTHERWISE))
+        # A larger chip has more copies, and the scope that was open to the end of the record holds them all.
+        path = os.path.join(self.directory, "histogram.ptotrace")
+        os.rename(self.record("histogram"), path)
+        for clusters, window in ((24, 256), (24, 512)):
+            point, = self.ask(path, "--clusters", str(clusters), "--task-window", str(window))["points"]
+            settings = ["--set", f"clusters={clusters}", "--set", f"task-window={window}"]
+            with self.subTest(clusters=clusters, window=window):
+                if window == 512:
+                    truth = self.elapsed(self.record("histogram", *settings))
+                    self.assertAlmostEqual(point["makespan_ns"] / truth, 1, delta=WITH_WINDOWS)
+                else:
+                    self.assertEqual((point["stuck"], point["limit"]), (True, "task ring 0"))
+                    self.fails(3, ["task-window"], "run", os.path.join(EXAMPLES, "histogram"), *settings, lines=0)
 
     def test_older(self):
         """A record of a version that did not say where parts are to be, and what things cost."""

@@ -140,6 +140,17 @@ pto_trace_arg_reads (const PtoTraceArg *arg)
          || arg->type == PTO_PARAM_COMMUTATIVE || arg->type == PTO_PARAM_REDUCTION;
 }
 
+/* Bytes of a tensor's elements. */
+static inline guint64
+pto_trace_arg_bytes (const PtoTraceArg *arg)
+{
+  guint64 bytes = pto_dtype_size ((DataType) arg->dtype);
+
+  for (guint d = 0; d < arg->n_dims; d++)
+    bytes *= arg->shape[d];
+  return bytes;
+}
+
 typedef struct
 {
   guint64 producer;       /* its id */

@@ -22,35 +22,17 @@ enum
   MOST_POINTS = 64 /* of a table */
 };
 
-static gint
-compare_doubles (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a;
-  double y = *(const double *) b;
-
-  return x < y ? -1 : x > y;
-}
-
 /* Sorts them. */
 static double
 find_median (GArray *values)
 {
   guint n = values->len;
 
-  g_array_sort (values, compare_doubles);
+  g_array_sort (values, pto_costs_compare_times);
   return n % 2 == 1
              ? g_array_index (values, double, n / 2)
              : (g_array_index (values, double, n / 2 - 1) + g_array_index (values, double, n / 2))
                    / 2;
-}
-
-static GArray *
-copy_values (const GArray *values)
-{
-  GArray *copy = g_array_sized_new (FALSE, FALSE, sizeof (double), values->len);
-
-  g_array_append_vals (copy, values->data, values->len);
-  return copy;
 }
 
 static const PtoCostsPoint *
@@ -167,14 +149,6 @@ choose_model (PtoCostsFit *fit)
   fit->base_ns = fit->ns_per_byte = 0;
 }
 
-static void
-append_number (GString *text, double value)
-{
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-
-  g_string_append (text, g_ascii_formatd (buffer, sizeof buffer, "%.10g", value));
-}
-
 static char *
 dup_cost (const PtoCostsFit *fit)
 {
@@ -185,19 +159,19 @@ dup_cost (const PtoCostsFit *fit)
   if (fit->model[0] != 't')
     {
       g_string_append_c (text, ':');
-      append_number (text, fit->base_ns);
+      pto_costs_append_number (text, "%.10g", fit->base_ns, "");
     }
   if (fit->model[0] == 'l')
     {
       g_string_append_c (text, ':');
-      append_number (text, fit->ns_per_byte);
+      pto_costs_append_number (text, "%.10g", fit->ns_per_byte, "");
     }
   for (guint i = 0; fit->model[0] == 't' && i < shown; i++)
     {
       const PtoCostsPoint *point = get_point (fit, shown == n ? i : i * (n - 1) / (shown - 1));
 
       g_string_append_printf (text, "%c%" G_GUINT64_FORMAT ":", i == 0 ? ':' : ',', point->bytes);
-      append_number (text, point->ns);
+      pto_costs_append_number (text, "%.10g", point->ns, "");
     }
   return g_string_free (text, FALSE);
 }
@@ -216,7 +190,7 @@ pto_costs_fit (const PtoCostsKernel *kernel, PtoCostsFit *fit)
   for (guint i = 0; i < n; i++)
     {
       const PtoCostsSize *size = g_ptr_array_index (kernel->sizes, i);
-      g_autoptr (GArray) ns = copy_values (size->ns);
+      g_autoptr (GArray) ns = g_array_copy (size->ns);
       PtoCostsPoint point = { size->bytes, find_median (ns), size->seen };
 
       fit->seen += size->seen;

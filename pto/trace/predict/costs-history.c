@@ -56,10 +56,9 @@ pto_costs_dup_history_path (GError **error)
 static gboolean
 refuse (const char *path, const char *why, GError **error)
 {
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%s: no history of kernels' times: %s (remove it, and calibrate again)"), path,
-               why);
-  return FALSE;
+  return pto_refuse (error,
+                     _ ("%s: no history of kernels' times: %s (remove it, and calibrate again)"),
+                     path, why);
 }
 
 static JsonObject *

@@ -44,7 +44,6 @@ typedef struct
 
 typedef struct
 {
-  const char *path;
   guint line;
   GArray *rows; /* Row */
 } Table;
@@ -53,23 +52,6 @@ static void
 row_clear (gpointer data)
 {
   g_free (((Row *) data)->kernel);
-}
-
-static gboolean refuse (const Table *table, GError **error, const char *format, ...)
-    G_GNUC_PRINTF (3, 4);
-
-static gboolean
-refuse (const Table *table, GError **error, const char *format, ...)
-{
-  g_autofree char *why = NULL;
-  va_list args;
-
-  va_start (args, format);
-  why = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s:%u: %s", table->path, table->line,
-               why);
-  return FALSE;
 }
 
 /* --- a row --- */
@@ -107,7 +89,7 @@ parse_tensor (const char *text, guint64 *bytes)
 }
 
 static gboolean
-parse_shape (const Table *table, const char *text, guint64 *bytes, GError **error)
+parse_shape (const char *text, guint64 *bytes, GError **error)
 {
   g_auto (GStrv) tensors = g_strsplit_set (text, " \t", -1);
 
@@ -119,16 +101,17 @@ parse_shape (const Table *table, const char *text, guint64 *bytes, GError **erro
       if (tensors[i][0] == '\0')
         continue;
       if (!parse_tensor (tensors[i], &more) || !g_uint64_checked_add (bytes, *bytes, more))
-        return refuse (table, error,
-                       _ ("shape \"%s\": \"%s\" is no tensor: float32[128x128] wanted, apart by "
-                          "spaces"),
-                       text, tensors[i]);
+        return pto_refuse (
+            error,
+            _ ("shape \"%s\": \"%s\" is no tensor: float32[128x128] wanted, apart by "
+               "spaces"),
+            text, tensors[i]);
     }
   return TRUE;
 }
 
 static gboolean
-parse_time (const Table *table, guint column, const char *text, double *ns, GError **error)
+parse_time (guint column, const char *text, double *ns, GError **error)
 {
   char *end;
   double number = g_ascii_strtod (text, &end);
@@ -136,14 +119,13 @@ parse_time (const Table *table, guint column, const char *text, double *ns, GErr
   gboolean good = end != text && *end == '\0' && text[strspn (text, "0123456789.eE+-")] == '\0';
 
   *ns = number * scales[column];
-  if (good && pto_costs_is_time (*ns))
-    return TRUE;
-  return refuse (table, error,
-                 good && *ns > 0
-                     ? _ ("%s \"%s\": it is longer than 1e15 ns (11 days), the longest that "
-                          "a kernel takes")
-                     : _ ("%s \"%s\": a time above 0 wanted"),
-                 columns[column], text);
+  return (good && pto_costs_is_time (*ns))
+         || pto_refuse (error,
+                        good && *ns > 0
+                            ? _ ("%s \"%s\": it is longer than 1e15 ns (11 days), the longest that "
+                                 "a kernel takes")
+                            : _ ("%s \"%s\": a time above 0 wanted"),
+                        columns[column], text);
 }
 
 /* values: of each column, or NULL. */
@@ -154,25 +136,25 @@ add_row (Table *table, const char *const *values, GError **error)
   guint n_times = 0;
 
   if (values[COLUMN_KERNEL] == NULL || values[COLUMN_KERNEL][0] == '\0')
-    return refuse (table, error, _ ("it names no kernel"));
+    return pto_refuse (error, _ ("it names no kernel"));
   for (guint c = COLUMN_US; c < N_COLUMNS; c++)
     if (values[c] != NULL)
       {
-        if (!parse_time (table, c, values[c], &row.ns, error))
+        if (!parse_time (c, values[c], &row.ns, error))
           return FALSE;
         n_times++;
       }
   if (n_times != 1)
-    return refuse (table, error, _ ("kernel \"%s\": %s: one of us, ns and ms wanted"),
-                   values[COLUMN_KERNEL], n_times == 0 ? _ ("no time") : _ ("more than one time"));
+    return pto_refuse (error, _ ("kernel \"%s\": %s: one of us, ns and ms wanted"),
+                       values[COLUMN_KERNEL],
+                       n_times == 0 ? _ ("no time") : _ ("more than one time"));
   if (values[COLUMN_BYTES] != NULL && values[COLUMN_SHAPE] != NULL)
-    return refuse (table, error, _ ("kernel \"%s\": bytes and a shape: one of them wanted"),
-                   values[COLUMN_KERNEL]);
+    return pto_refuse (error, _ ("kernel \"%s\": bytes and a shape: one of them wanted"),
+                       values[COLUMN_KERNEL]);
   if (values[COLUMN_BYTES] != NULL
       && !g_ascii_string_to_unsigned (values[COLUMN_BYTES], 10, 0, G_MAXINT64, &row.bytes, NULL))
-    return refuse (table, error, _ ("bytes \"%s\": a number of bytes wanted"),
-                   values[COLUMN_BYTES]);
-  if (values[COLUMN_SHAPE] != NULL && !parse_shape (table, values[COLUMN_SHAPE], &row.bytes, error))
+    return pto_refuse (error, _ ("bytes \"%s\": a number of bytes wanted"), values[COLUMN_BYTES]);
+  if (values[COLUMN_SHAPE] != NULL && !parse_shape (values[COLUMN_SHAPE], &row.bytes, error))
     return FALSE;
   row.kernel = g_strdup (values[COLUMN_KERNEL]);
   g_array_append_val (table->rows, row);
@@ -228,7 +210,7 @@ split_line (const char *line)
 }
 
 static gboolean
-read_head (const Table *table, const GPtrArray *fields, guint *order, GError **error)
+read_head (const GPtrArray *fields, guint *order, GError **error)
 {
   gboolean has[N_COLUMNS] = { FALSE };
 
@@ -238,17 +220,17 @@ read_head (const Table *table, const GPtrArray *fields, guint *order, GError **e
       guint column = find_column (name);
 
       if (column == N_COLUMNS)
-        return refuse (table, error, _ ("unknown column \"%s\" (known: %s)"), name, _ (known));
+        return pto_refuse (error, _ ("unknown column \"%s\" (known: %s)"), name, _ (known));
       if (has[column])
-        return refuse (table, error, _ ("two columns \"%s\""), name);
+        return pto_refuse (error, _ ("two columns \"%s\""), name);
       has[column] = TRUE;
       order[i] = column;
     }
   if (!has[COLUMN_KERNEL])
-    return refuse (table, error, _ ("no column \"kernel\": the first line names the columns: %s"),
-                   _ (known));
+    return pto_refuse (error, _ ("no column \"kernel\": the first line names the columns: %s"),
+                       _ (known));
   if (!has[COLUMN_US] && !has[COLUMN_NS] && !has[COLUMN_MS])
-    return refuse (table, error, _ ("no column of times: us, ns or ms wanted"));
+    return pto_refuse (error, _ ("no column of times: us, ns or ms wanted"));
   return TRUE;
 }
 
@@ -269,21 +251,21 @@ read_csv (Table *table, const char *text, GError **error)
         continue;
       fields = split_line (line);
       if (fields == NULL)
-        return refuse (table, error, _ ("a quote that is not closed, or something behind it"));
+        return pto_refuse (error, _ ("a quote that is not closed, or something behind it"));
       if (n_columns == 0)
         {
-          if (fields->len > N_COLUMNS || !read_head (table, fields, order, error))
-            return fields->len > N_COLUMNS
-                       ? refuse (table, error, _ ("%u columns (known: %s)"), fields->len, _ (known))
-                       : FALSE;
+          if (fields->len > N_COLUMNS)
+            return pto_refuse (error, _ ("%u columns (known: %s)"), fields->len, _ (known));
+          if (!read_head (fields, order, error))
+            return FALSE;
           n_columns = fields->len;
           continue;
         }
       if (fields->len != n_columns)
-        return refuse (table, error,
-                       P_ ("%u field, but there are %u columns",
-                           "%u fields, but there are %u columns", fields->len),
-                       fields->len, n_columns);
+        return pto_refuse (error,
+                           P_ ("%u field, but there are %u columns",
+                               "%u fields, but there are %u columns", fields->len),
+                           fields->len, n_columns);
       for (guint i = 0; i < n_columns; i++)
         {
           const char *value = g_ptr_array_index (fields, i);
@@ -306,13 +288,13 @@ note_line (JsonParser *parser, JsonObject *object, gpointer data)
 }
 
 static gboolean
-read_member (const Table *table, const char *name, JsonNode *node, char **value, GError **error)
+read_member (const char *name, JsonNode *node, char **value, GError **error)
 {
   GType type = json_node_get_value_type (node);
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
   if (find_column (name) == N_COLUMNS)
-    return refuse (table, error, _ ("unknown member \"%s\" (known: %s)"), name, _ (known));
+    return pto_refuse (error, _ ("unknown member \"%s\" (known: %s)"), name, _ (known));
   if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_STRING)
     *value = g_strdup (json_node_get_string (node));
   else if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_INT64)
@@ -320,7 +302,7 @@ read_member (const Table *table, const char *name, JsonNode *node, char **value,
   else if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_DOUBLE)
     *value = g_strdup (g_ascii_dtostr (buffer, sizeof buffer, json_node_get_double (node)));
   else
-    return refuse (table, error, _ ("\"%s\": a text or a number wanted"), name);
+    return pto_refuse (error, _ ("\"%s\": a text or a number wanted"), name);
   return TRUE;
 }
 
@@ -335,7 +317,7 @@ read_object (Table *table, JsonObject *object, GError **error)
     {
       guint column = find_column (l->data);
 
-      good = read_member (table, l->data, json_object_get_member (object, l->data),
+      good = read_member (l->data, json_object_get_member (object, l->data),
                           column < N_COLUMNS ? &values[column] : NULL, error);
     }
   good = good && add_row (table, (const char *const *) values, error);
@@ -358,20 +340,20 @@ read_json (Table *table, const char *text, gsize length, GError **error)
     {
       /* "<data>:LINE:COLUMN: what"; the parser itself has forgotten where it was. */
       sscanf (local->message, "%*[^:]:%u:", &table->line);
-      return refuse (table, error, _ ("it is not JSON"));
+      return pto_refuse (error, _ ("it is not JSON"));
     }
   root = json_parser_get_root (parser);
   if (root != NULL && JSON_NODE_HOLDS_OBJECT (root)
       && json_object_has_member (json_node_get_object (root), "times"))
     root = json_object_get_member (json_node_get_object (root), "times");
   if (root == NULL || !JSON_NODE_HOLDS_ARRAY (root))
-    return refuse (table, error, _ ("an array of objects wanted, each with %s"), _ (known));
+    return pto_refuse (error, _ ("an array of objects wanted, each with %s"), _ (known));
   for (guint i = 0; i < json_array_get_length (json_node_get_array (root)); i++)
     {
       JsonNode *node = json_array_get_element (json_node_get_array (root), i);
 
       if (!JSON_NODE_HOLDS_OBJECT (node))
-        return refuse (table, error, _ ("element %u is no object"), i);
+        return pto_refuse (error, _ ("element %u is no object"), i);
       table->line = GPOINTER_TO_UINT (g_hash_table_lookup (lines, json_node_get_object (node)));
       if (!read_object (table, json_node_get_object (node), error))
         return FALSE;
@@ -386,7 +368,7 @@ pto_costs_read_table (PtoCosts *self, const char *path, GError **error)
   g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (Row));
   g_autoptr (GError) local = NULL;
   g_autofree char *text = NULL;
-  Table table = { .path = path, .rows = rows };
+  Table table = { .rows = rows };
   GPtrArray *kernels;
   gsize begin = 0;
   gsize length;
@@ -399,23 +381,18 @@ pto_costs_read_table (PtoCosts *self, const char *path, GError **error)
       return FALSE;
     }
   if (!g_utf8_validate (text, (gssize) length, NULL))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s: it is not text of UTF-8"),
-                   path);
-      return FALSE;
-    }
+    return pto_refuse (error, _ ("%s: it is not text of UTF-8"), path);
   /* What some programs begin a text of UTF-8 with. */
   if (g_str_has_prefix (text, BYTE_ORDER_MARK))
     begin = strlen (BYTE_ORDER_MARK);
   if (!(g_str_has_suffix (lower, ".json") ? read_json (&table, text + begin, length - begin, error)
                                           : read_csv (&table, text + begin, error)))
-    return FALSE;
-  if (rows->len == 0)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s: there is no time in it"),
-                   path);
+      g_prefix_error (error, "%s:%u: ", path, table.line);
       return FALSE;
     }
+  if (rows->len == 0)
+    return pto_refuse (error, _ ("%s: there is no time in it"), path);
   kernels = pto_costs_new_list ();
   for (guint i = 0; i < rows->len; i++)
     {

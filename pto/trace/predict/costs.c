@@ -167,8 +167,8 @@ touch_size (GPtrArray *sizes, guint64 bytes)
   return size;
 }
 
-static gint
-compare_doubles (gconstpointer a, gconstpointer b)
+gint
+pto_costs_compare_times (gconstpointer a, gconstpointer b)
 {
   double x = *(const double *) a;
   double y = *(const double *) b;
@@ -182,7 +182,7 @@ thin_out (double *ns, guint n)
 {
   if (n <= PTO_COSTS_MOST_TIMES)
     return n;
-  qsort (ns, n, sizeof *ns, compare_doubles);
+  qsort (ns, n, sizeof *ns, pto_costs_compare_times);
   for (guint i = 0; i < PTO_COSTS_MOST_TIMES; i++)
     ns[i] = ns[(guint64) (2 * i + 1) * n / (2 * PTO_COSTS_MOST_TIMES)];
   return PTO_COSTS_MOST_TIMES;
@@ -381,13 +381,10 @@ pto_costs_add_time (PtoCosts *self, const char *kernel, PtoClock clock, guint64 
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (kernel[0] == '\0' || !pto_costs_is_time (ns) || bytes > G_MAXINT64)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("kernel \"%s\": %g ns for %" PRIu64
-                      " bytes: a name and a time from above 0 to 1e15 ns wanted"),
-                   kernel, ns, bytes);
-      return FALSE;
-    }
+    return pto_refuse (error,
+                       _ ("kernel \"%s\": %g ns for %" PRIu64
+                          " bytes: a name and a time from above 0 to 1e15 ns wanted"),
+                       kernel, ns, bytes);
   kernels = pto_costs_new_list ();
   pto_costs_list_add (kernels, kernel, clock, bytes, &ns, 1, 1);
   pto_costs_add_source (self, kernel, NULL, kernels);
@@ -396,40 +393,13 @@ pto_costs_add_time (PtoCosts *self, const char *kernel, PtoClock clock, guint64 
 
 /* --- traces --- */
 
-/* Of one kernel and size in a trace. */
+/* A kernel's time in a trace. */
 typedef struct
 {
   guint32 kernel;
   guint64 bytes;
-  GArray *ns;
-} Samples;
-
-static guint
-hash_samples (gconstpointer key)
-{
-  const Samples *samples = key;
-  gint64 mixed = (gint64) (samples->bytes * 31 + samples->kernel);
-
-  return g_int64_hash (&mixed);
-}
-
-static gboolean
-equal_samples (gconstpointer a, gconstpointer b)
-{
-  const Samples *x = a;
-  const Samples *y = b;
-
-  return x->kernel == y->kernel && x->bytes == y->bytes;
-}
-
-static void
-samples_free (gpointer data)
-{
-  Samples *samples = data;
-
-  g_array_unref (samples->ns);
-  g_free (samples);
-}
+  double ns;
+} Sample;
 
 /* As the virtual clock counts them (sim/ai-core.c). */
 static guint64
@@ -442,13 +412,9 @@ count_bytes (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task, guint3
   for (guint i = 0; i < task->n_args; i++)
     {
       const PtoTraceArg *arg = &analysis->args[task->first_arg + i];
-      guint64 size = pto_dtype_size (arg->dtype);
 
-      if (arg->type == PTO_PARAM_SCALAR)
-        continue;
-      for (guint d = 0; d < arg->n_dims; d++)
-        size *= arg->shape[d];
-      bytes += size;
+      if (arg->type != PTO_PARAM_SCALAR)
+        bytes += pto_trace_arg_bytes (arg);
     }
   return MIN (bytes / n_blocks, G_MAXINT64);
 }
@@ -469,33 +435,23 @@ count_blocks (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task)
 }
 
 static void
-add_entry (GHashTable *all, PtoTrace *trace, const PtoTraceEntry *entry, guint64 bytes)
+add_entry (GArray *samples, PtoTrace *trace, const PtoTraceEntry *entry, guint64 bytes)
 {
-  Samples key = { .kernel = entry->kernel, .bytes = bytes };
-  Samples *samples;
-  double ns;
+  Sample sample = { .kernel = entry->kernel, .bytes = bytes };
 
   if (entry->core == PTO_TRACE_NOWHERE || entry->start == PTO_TRACE_NEVER
       || entry->end == PTO_TRACE_NEVER || entry->failed || entry->kernel >= trace->n_kernel_names
       || entry->end - entry->start <= entry->waited)
     return;
-  ns = (double) (entry->end - entry->start - entry->waited);
-  samples = g_hash_table_lookup (all, &key);
-  if (samples == NULL)
-    {
-      samples = g_new0 (Samples, 1);
-      *samples = key;
-      samples->ns = g_array_new (FALSE, FALSE, sizeof (double));
-      g_hash_table_add (all, samples);
-    }
-  g_array_append_val (samples->ns, ns);
+  sample.ns = (double) (entry->end - entry->start - entry->waited);
+  g_array_append_val (samples, sample);
 }
 
 static gint
 compare_samples (gconstpointer a, gconstpointer b)
 {
-  const Samples *x = *(const Samples *const *) a;
-  const Samples *y = *(const Samples *const *) b;
+  const Sample *x = a;
+  const Sample *y = b;
 
   if (x->kernel != y->kernel)
     return x->kernel < y->kernel ? -1 : 1;
@@ -508,33 +464,32 @@ add_chip (GPtrArray *kernels, PtoTrace *trace)
 {
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
   PtoClock clock = trace->topology.virtual_clock ? PTO_CLOCK_VIRTUAL : PTO_CLOCK_CPU;
-  g_autoptr (GHashTable) all
-      = g_hash_table_new_full (hash_samples, equal_samples, samples_free, NULL);
-  g_autoptr (GPtrArray) order = g_ptr_array_new ();
-  GHashTableIter iter;
-  gpointer found;
+  g_autoptr (GArray) samples = g_array_new (FALSE, FALSE, sizeof (Sample));
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
       const PtoTraceEntry *task = &analysis->tasks[i];
       guint64 bytes = count_bytes (analysis, task, count_blocks (analysis, task));
 
-      add_entry (all, trace, task, bytes);
+      add_entry (samples, trace, task, bytes);
       for (guint m = 0; m < task->n_members; m++)
-        add_entry (all, trace, &analysis->tasks[task->first_member + m], bytes);
+        add_entry (samples, trace, &analysis->tasks[task->first_member + m], bytes);
     }
-  g_hash_table_iter_init (&iter, all);
-  while (g_hash_table_iter_next (&iter, &found, NULL))
-    g_ptr_array_add (order, found);
-  g_ptr_array_sort (order, compare_samples);
-  for (guint i = 0; i < order->len; i++)
+  /* Those of one kernel and size stay in their order. */
+  g_array_sort (samples, compare_samples);
+  for (guint i = 0; i < samples->len; i++)
     {
-      const Samples *samples = g_ptr_array_index (order, i);
-      const char *kernel = pto_trace_get_kernel_name (trace, samples->kernel);
-      double *ns = (double *) (void *) samples->ns->data;
-      guint n = thin_out (ns, samples->ns->len);
+      const Sample *sample = &g_array_index (samples, Sample, i);
+      double *ns;
 
-      pto_costs_list_add (kernels, kernel, clock, samples->bytes, ns, n, samples->ns->len);
+      g_array_append_val (times, sample->ns);
+      if (i + 1 < samples->len && compare_samples (sample, sample + 1) == 0)
+        continue;
+      ns = (double *) (void *) times->data;
+      pto_costs_list_add (kernels, pto_trace_get_kernel_name (trace, sample->kernel), clock,
+                          sample->bytes, ns, times->len, times->len);
+      g_array_set_size (times, 0);
     }
 }
 
@@ -818,8 +773,8 @@ pto_costs_describe_json (PtoCosts *self)
   return json_to_string (root, TRUE);
 }
 
-static void
-append_number (GString *text, const char *format, double value, const char *unit)
+void
+pto_costs_append_number (GString *text, const char *format, double value, const char *unit)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -836,7 +791,7 @@ append_fit (GString *text, const PtoCostsKernel *kernel, guint width)
   const PtoCostsPoint *first, *last;
 
   pto_costs_fit (kernel, &fit);
-  append_number (error, "%.1f", 100 * fit.median_error, " %");
+  pto_costs_append_number (error, "%.1f", 100 * fit.median_error, " %");
   pto_make_printable (name, FALSE);
   pto_append_padded (text, name, -(int) width);
   g_string_append_printf (text, "  %-7s  %-8s  %5u  %8" G_GUINT64_FORMAT "  %7s  ",
@@ -849,17 +804,17 @@ append_fit (GString *text, const PtoCostsKernel *kernel, guint width)
       g_autoptr (GString) least = g_string_new (NULL);
       g_autoptr (GString) most = g_string_new (NULL);
 
-      append_number (least, "%.1f", first->ns, " ns");
-      append_number (most, "%.1f", last->ns, " ns");
+      pto_costs_append_number (least, "%.1f", first->ns, " ns");
+      pto_costs_append_number (most, "%.1f", last->ns, " ns");
       g_string_append_printf (text, _ ("%s of %" PRIu64 " bytes to %s of %" PRIu64 " bytes"),
                               least->str, first->bytes, most->str, last->bytes);
     }
   else
-    append_number (text, "%.1f", fit.base_ns, " ns");
+    pto_costs_append_number (text, "%.1f", fit.base_ns, " ns");
   if (fit.model[0] == 'l')
     {
       g_string_append (text, " + ");
-      append_number (text, "%.6g", fit.ns_per_byte, _ (" ns/byte"));
+      pto_costs_append_number (text, "%.6g", fit.ns_per_byte, _ (" ns/byte"));
     }
   if (last->bytes == PTO_COSTS_NO_SIZE)
     g_string_append (text, _ (" (sizes were not recorded)"));

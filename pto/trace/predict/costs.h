@@ -69,6 +69,10 @@ void pto_costs_list_add_record (GPtrArray *list, const char *kernel, PtoClock cl
 gboolean pto_costs_list_add_source (GPtrArray *list, const PtoCostsSource *source);
 /* Finite, and of a length that a clock can have. */
 gboolean pto_costs_is_time (double ns);
+/* Of doubles, for sorting. */
+gint pto_costs_compare_times (gconstpointer a, gconstpointer b);
+/* format: of one double, which is written as everywhere. */
+void pto_costs_append_number (GString *text, const char *format, double value, const char *unit);
 /* Takes the digest and the kernels. */
 void pto_costs_add_source (PtoCosts *self, const char *name, char *digest, GPtrArray *kernels);
 /* Of what a record is; never two of one. */

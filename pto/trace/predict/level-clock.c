@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "callable/kernel.h"
 #include "common/text.h"
-#include "trace/model/trace.h"
+#include "what-if.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,13 +59,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Settings, settings_clear)
 
 /* --- settings --- */
 
-static gboolean
-refuse_setting (GError **error, const char *setting, const char *why)
-{
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, "%s: %s", setting, why);
-  return FALSE;
-}
-
 /* A number with one of two units, of which the second is so many of the first. */
 static gboolean
 parse_with_unit (const char *text, const char *unit, const char *other, double scale, double *value)
@@ -91,7 +84,7 @@ parse_time (const char *setting, const char *text, const char *example, double *
   if (parse_with_unit (text, "ns", "us", 1000, ns) && *ns <= PTO_COST_MOST_NS)
     return TRUE;
   why = g_strdup_printf (_ ("a time wanted: %s, and no more than 1e15 ns (11 days)"), example);
-  return refuse_setting (error, setting, why);
+  return pto_trace_refuse_setting (error, setting, why);
 }
 
 /* As ns of a byte, which are no more than those of a cost. */
@@ -102,7 +95,7 @@ parse_bandwidth (const char *setting, const char *text, double *ns_per_byte, GEr
 
   if (!parse_with_unit (text, "GB/s", "MB/s", 0.001, &bytes_per_ns)
       || bytes_per_ns * PTO_COST_MOST_NS < 1)
-    return refuse_setting (
+    return pto_trace_refuse_setting (
         error, setting,
         _ ("a bandwidth above 0 wanted: 56GB/s or 800MB/s, and no less than 1e-15GB/s"));
   *ns_per_byte = 1 / bytes_per_ns;
@@ -114,20 +107,20 @@ parse_function (Settings *settings, const char *setting, const char *text, GErro
 {
   const char *equal = strchr (text, '=');
   FunctionCost function = { 0 };
-  g_autofree char *refusal = NULL;
   const char *why;
 
   if (equal == NULL || equal == text)
-    return refuse_setting (error, setting, _ ("function=NAME=COST wanted, or function=*=COST"));
+    return pto_trace_refuse_setting (error, setting,
+                                     _ ("function=NAME=COST wanted, or function=*=COST"));
   if (!pto_kernel_parse_cost (equal + 1, &function.cost, &function.points, &why)
       || function.cost.model == PTO_COST_MEASURE)
     {
-      refusal = g_strdup_printf ("\"%s\" %s", equal + 1, why != NULL ? why : "");
-      return refuse_setting (error, setting,
-                             why != NULL
-                                 ? refusal
-                                 : _ ("a cost wanted: constant:NS, linear:NS:NS-PER-BYTE or "
-                                      "table:BYTES:NS,BYTES:NS"));
+      g_autofree char *refusal
+          = why != NULL ? g_strdup_printf ("\"%s\" %s", equal + 1, why)
+                        : g_strdup (_ ("a cost wanted: constant:NS, linear:NS:NS-PER-BYTE or "
+                                       "table:BYTES:NS,BYTES:NS"));
+
+      return pto_trace_refuse_setting (error, setting, refusal);
     }
   function.name = g_strndup (text, (gsize) (equal - text));
   if (strcmp (function.name, "*") == 0)
@@ -150,8 +143,15 @@ parse_setting (Settings *settings, const char *setting, GError **error)
     return parse_time (setting, equal + 1, _ ("2us or 2000ns"), &settings->latency_ns, error);
   if (g_strcmp0 (name, "link-bandwidth") == 0)
     return parse_bandwidth (setting, equal + 1, &settings->ns_per_byte, error);
-  return refuse_setting (error, setting,
-                         _ ("unknown (known: link-latency, link-bandwidth, function, submit)"));
+  return pto_trace_refuse_setting (
+      error, setting, _ ("unknown (known: link-latency, link-bandwidth, function, submit)"));
+}
+
+/* Of a piece of a trace. */
+static PtoTrace *
+get_piece (PtoTrace *trace, guint number)
+{
+  return ((PtoTracePiece *) g_ptr_array_index (trace->pieces.list, number))->trace;
 }
 
 /* Of the whole tree: what SUB workers ran. */
@@ -173,7 +173,7 @@ list_functions (PtoTrace *trace, GPtrArray *names)
         g_ptr_array_add (names, (gpointer) name);
     }
   for (guint i = 0; i < trace->pieces.list->len; i++)
-    list_functions (((PtoTracePiece *) g_ptr_array_index (trace->pieces.list, i))->trace, names);
+    list_functions (get_piece (trace, i), names);
 }
 
 static gint
@@ -200,11 +200,10 @@ check_functions (PtoTrace *trace, const Settings *settings, GError **error)
       if (function->name == NULL
           || g_strv_contains ((const char *const *) names->pdata, function->name))
         continue;
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                   names->len > 1 ? _ ("function=%s: no such function ran (there are: %s)")
-                                  : _ ("function=%s: no function ran in it%s"),
-                   function->name, known);
-      return FALSE;
+      return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            names->len > 1 ? _ ("function=%s: no such function ran (there are: %s)")
+                                           : _ ("function=%s: no function ran in it%s"),
+                            function->name, known);
     }
   return TRUE;
 }
@@ -223,24 +222,6 @@ find_function (const Settings *settings, const char *name)
         found = function;
     }
   return found;
-}
-
-/* As a core counts it (sim/ai-core.c). */
-static double
-get_cost (const struct pto_cost *cost, guint64 bytes)
-{
-  const struct pto_cost_point *points = cost->points;
-  guint i = 0;
-
-  if (cost->model == PTO_COST_LINEAR)
-    return cost->base_ns + cost->ns_per_byte * (double) bytes;
-  while (i < cost->n_points && points[i].bytes < bytes)
-    i++;
-  if (i == 0 || i == cost->n_points)
-    return points[i == 0 ? 0 : i - 1].ns;
-  return points[i - 1].ns
-         + (double) (bytes - points[i - 1].bytes) / (double) (points[i].bytes - points[i - 1].bytes)
-               * (points[i].ns - points[i - 1].ns);
 }
 
 /* --- the graph --- */
@@ -272,16 +253,14 @@ typedef struct
 
 typedef struct
 {
-  guint32 producer;
-  guint32 consumer;
-} Edge;
-
-typedef struct
-{
+  PtoTrace *trace;
+  PtoTrace *copy; /* of it, and of those below it; nothing was asked of it yet */
+  const Settings *settings;
   const PtoTraceAnalysis *analysis;
   Node *nodes;
   GArray *members; /* Member */
-  GArray *edges;   /* Edge, by producer, none twice */
+  GArray *edges;   /* guint64: producer << 32 | consumer, ascending, none twice */
+  guint64 end;     /* of all */
 } Graph;
 
 static void
@@ -294,45 +273,31 @@ graph_clear (Graph *graph)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Graph, graph_clear)
 
-static gint
-compare_edges (gconstpointer a, gconstpointer b)
-{
-  const Edge *x = a;
-  const Edge *y = b;
-
-  if (x->producer != y->producer)
-    return x->producer < y->producer ? -1 : 1;
-  return x->consumer < y->consumer ? -1 : x->consumer > y->consumer;
-}
-
 static void
 add_edge (Graph *graph, guint32 producer, guint32 consumer)
 {
-  Edge edge = { producer, consumer };
+  guint64 edge = (guint64) producer << 32 | consumer;
 
   if (producer < consumer)
     g_array_append_val (graph->edges, edge);
 }
 
+static inline guint64
+get_edge (const Graph *graph, guint i)
+{
+  return g_array_index (graph->edges, guint64, i);
+}
+
 /* An argument as memory. */
 typedef struct
 {
-  struct pto_region region;
+  struct pto_region region; /* begins with its first byte */
   guint32 task;
   guint32 arg;
   gboolean reads;
   gboolean writes;
   guint area; /* of which no byte is in another one's */
 } Access;
-
-static gint
-compare_begins (gconstpointer a, gconstpointer b)
-{
-  const Access *x = a;
-  const Access *y = b;
-
-  return x->region.lo < y->region.lo ? -1 : x->region.lo > y->region.lo;
-}
 
 static gint
 compare_turns (gconstpointer a, gconstpointer b)
@@ -375,7 +340,7 @@ list_accesses (const PtoTraceAnalysis *analysis)
       if (access.region.hi > access.region.lo)
         g_array_append_val (accesses, access);
     }
-  g_array_sort (accesses, compare_begins);
+  g_array_sort (accesses, pto_trace_compare_times);
   for (guint i = 0; i < accesses->len; i++)
     {
       Access *access = &g_array_index (accesses, Access, i);
@@ -417,27 +382,24 @@ find_edges (Graph *graph)
   g_autoptr (GArray) accesses = list_accesses (analysis);
   guint n = 0;
 
-  graph->edges = g_array_new (FALSE, FALSE, sizeof (Edge));
+  graph->edges = g_array_new (FALSE, FALSE, sizeof (guint64));
   for (guint i = 0; i < analysis->n_deps; i++)
     if (analysis->deps[i].producer_index != PTO_TRACE_NOWHERE)
       add_edge (graph, analysis->deps[i].producer_index, analysis->deps[i].consumer);
   for (guint i = 0; i < accesses->len; i++)
     look_back (graph, (const Access *) (void *) accesses->data, i);
-  g_array_sort (graph->edges, compare_edges);
+  g_array_sort (graph->edges, pto_trace_compare_times);
   for (guint i = 0; i < graph->edges->len; i++)
-    {
-      Edge edge = g_array_index (graph->edges, Edge, i);
-
-      if (n > 0 && compare_edges (&edge, &g_array_index (graph->edges, Edge, n - 1)) == 0)
-        continue;
-      g_array_index (graph->edges, Edge, n++) = edge;
-      graph->nodes[edge.consumer].n_waits++;
-    }
+    if (n == 0 || get_edge (graph, i) != get_edge (graph, n - 1))
+      {
+        g_array_index (graph->edges, guint64, n++) = get_edge (graph, i);
+        graph->nodes[(guint32) get_edge (graph, i)].n_waits++;
+      }
   g_array_set_size (graph->edges, n);
   for (guint task = 0, i = 0; task < analysis->n_tasks; task++)
     {
       graph->nodes[task].first_edge = i;
-      while (i < n && g_array_index (graph->edges, Edge, i).producer == task)
+      while (i < n && get_edge (graph, i) >> 32 == task)
         i++;
     }
 }
@@ -451,21 +413,6 @@ to_ns (double ns)
   return ns <= (double) PTO_VIRTUAL_CLOCK_END ? (guint64) ns : PTO_VIRTUAL_CLOCK_END + 1;
 }
 
-static gboolean refuse_trace (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
-static gboolean
-refuse_trace (GError **error, const char *format, ...)
-{
-  g_autofree char *why = NULL;
-  va_list args;
-
-  va_start (args, format);
-  why = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "%s", why);
-  return FALSE;
-}
-
 static void
 count_bytes (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task, guint64 *in, guint64 *out,
              guint64 *all)
@@ -474,12 +421,8 @@ count_bytes (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task, guint6
   for (guint i = 0; i < task->n_args; i++)
     {
       const PtoTraceArg *arg = &analysis->args[task->first_arg + i];
-      guint64 bytes = pto_dtype_size (arg->dtype);
+      guint64 bytes = arg->type != PTO_PARAM_SCALAR ? pto_trace_arg_bytes (arg) : 0;
 
-      if (arg->type == PTO_PARAM_SCALAR)
-        continue;
-      for (guint d = 0; d < arg->n_dims; d++)
-        bytes *= arg->shape[d];
       *all += bytes;
       *in += pto_trace_arg_reads (arg) ? bytes : 0;
       *out += pto_trace_arg_writes (arg) ? bytes : 0;
@@ -489,113 +432,98 @@ count_bytes (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task, guint6
 static gboolean simulate (PtoTrace *trace, PtoTrace *copy, const Settings *settings,
                           GError **error);
 
-static gint
-find_piece (PtoTrace *trace, const PtoTraceAnalysis *analysis, guint32 entry)
-{
-  for (guint i = 0; i < trace->pieces.list->len; i++)
-    if (analysis->piece_entries[i] == entry)
-      return (gint) i;
-  return -1;
-}
-
 /* On a worker: what the clock of that says; over its link what it reads, and what it writes back.
  */
 static gboolean
-measure_worker (PtoTrace *trace, PtoTrace *copy, const PtoTraceAnalysis *analysis, Member *member,
-                guint n_members, const Settings *settings, GError **error)
+measure_worker (const Graph *graph, Member *member, guint n_members, GError **error)
 {
-  const PtoTraceEntry *entry = &analysis->tasks[member->entry];
+  PtoTrace *trace = graph->trace;
+  const Settings *settings = graph->settings;
+  const PtoTraceEntry *entry = &graph->analysis->tasks[member->entry];
   g_autofree char *task = pto_trace_dup_task_name (entry->id);
-  gint number = find_piece (trace, analysis, member->entry);
   guint64 in, out, all;
-  PtoTracePiece *piece;
+  guint number = 0;
 
-  if (number < 0)
-    return refuse_trace (error, _ ("%s: what %s did in task %s was not recorded"), trace->path,
-                         trace->rows[member->child], task);
-  piece = g_ptr_array_index (copy->pieces.list, (guint) number);
-  member->piece = piece->trace;
-  if (pto_trace_is_level (piece->trace))
+  while (number < trace->pieces.list->len
+         && graph->analysis->piece_entries[number] != member->entry)
+    number++;
+  if (number == trace->pieces.list->len)
+    return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                          _ ("%s: what %s did in task %s was not recorded"), trace->path,
+                          trace->rows[member->child], task);
+  member->piece = get_piece (graph->copy, number);
+  if (pto_trace_is_level (member->piece))
     {
-      if (!simulate (
-              ((PtoTracePiece *) g_ptr_array_index (trace->pieces.list, (guint) number))->trace,
-              piece->trace, settings, error))
+      if (!simulate (get_piece (trace, number), member->piece, settings, error))
         return FALSE;
     }
-  else if (!piece->trace->topology.virtual_clock)
-    return refuse_trace (error,
-                         _ ("%s/%s ran task %s in real time: set its parameter backend to det"),
-                         trace->path, trace->rows[member->child], task);
-  count_bytes (analysis, entry, &in, &out, &all);
+  else if (!member->piece->topology.virtual_clock)
+    return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                          _ ("%s/%s ran task %s in real time: set its parameter backend to det"),
+                          trace->path, trace->rows[member->child], task);
+  count_bytes (graph->analysis, entry, &in, &out, &all);
   member->into = to_ns (settings->latency_ns + settings->ns_per_byte * (double) in / n_members);
-  member->work = MIN (piece->trace->topology.run_ns, PTO_VIRTUAL_CLOCK_END + 1);
+  member->work = MIN (member->piece->topology.run_ns, PTO_VIRTUAL_CLOCK_END + 1);
   member->back = to_ns (settings->latency_ns + settings->ns_per_byte * (double) out / n_members);
   return TRUE;
 }
 
 static gboolean
-measure_function (PtoTrace *trace, const PtoTraceAnalysis *analysis, Member *member,
-                  guint n_members, const Settings *settings, GError **error)
+measure_function (const Graph *graph, Member *member, guint n_members, GError **error)
 {
-  const PtoTraceEntry *entry = &analysis->tasks[member->entry];
-  const char *name = pto_trace_get_kernel_name (trace, entry->kernel);
-  const FunctionCost *function = find_function (settings, name);
+  const PtoTraceEntry *entry = &graph->analysis->tasks[member->entry];
+  const char *name = pto_trace_get_kernel_name (graph->trace, entry->kernel);
+  const FunctionCost *function = find_function (graph->settings, name);
   guint64 in, out, all;
 
   if (function == NULL)
-    return refuse_trace (
-        error, _ ("%s: what the function \"%s\" takes is not known: set function=%s=COST"),
-        trace->path, name, name);
-  count_bytes (analysis, entry, &in, &out, &all);
-  member->work = to_ns (get_cost (&function->cost, all / n_members));
+    return pto_error_set (
+        error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+        _ ("%s: what the function \"%s\" takes is not known: set function=%s=COST"),
+        graph->trace->path, name, name);
+  count_bytes (graph->analysis, entry, &in, &out, &all);
+  member->work = to_ns (pto_cost_get_ns (&function->cost, all / n_members));
   return TRUE;
 }
 
 static gboolean
-add_member (Graph *graph, PtoTrace *trace, PtoTrace *copy, guint32 entry, guint n_members,
-            const Settings *settings, GError **error)
+add_member (Graph *graph, guint32 entry, guint n_members, GError **error)
 {
   Member member = { .entry = entry, .child = graph->analysis->tasks[entry].core };
 
-  if (!(member.child < trace->topology.n_workers
-            ? measure_worker (trace, copy, graph->analysis, &member, n_members, settings, error)
-            : measure_function (trace, graph->analysis, &member, n_members, settings, error)))
+  if (!(member.child < graph->trace->topology.n_workers
+            ? measure_worker (graph, &member, n_members, error)
+            : measure_function (graph, &member, n_members, error)))
     return FALSE;
   g_array_append_val (graph->members, member);
   return TRUE;
 }
 
 static gboolean
-find_members (Graph *graph, PtoTrace *trace, PtoTrace *copy, const Settings *settings,
-              GError **error)
+find_members (Graph *graph, GError **error)
 {
-  const PtoTraceAnalysis *analysis = graph->analysis;
-
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < graph->analysis->n_tasks; i++)
     {
-      const PtoTraceEntry *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &graph->analysis->tasks[i];
       Node *node = &graph->nodes[i];
       g_autofree char *name = pto_trace_dup_task_name (task->id);
 
       node->first_member = graph->members->len;
       node->last = PTO_TRACE_NOWHERE;
-      node->submit = to_ns (settings->submit_ns * (i + 1));
+      node->submit = to_ns (graph->settings->submit_ns * (i + 1));
       node->ready = node->submit;
       if (task->failed)
-        return refuse_trace (error, _ ("%s: task %s has failed"), trace->path, name);
+        return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                              _ ("%s: task %s has failed"), graph->trace->path, name);
+      /* It gives memory, or only orders. */
+      if (task->core == PTO_TRACE_NOWHERE && (gint32) task->kernel < 0)
+        continue;
       if (task->core == PTO_TRACE_NOWHERE)
-        {
-          /* It gives memory, or only orders. */
-          if ((gint32) task->kernel >= 0)
-            return refuse_trace (error, _ ("%s: task %s did not run"), trace->path, name);
-          continue;
-        }
+        return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                              _ ("%s: task %s did not run"), graph->trace->path, name);
       node->n_members = 1 + task->n_members;
-      if (!add_member (graph, trace, copy, i, node->n_members, settings, error))
-        return FALSE;
-      for (guint m = 0; m < task->n_members; m++)
-        if (!add_member (graph, trace, copy, task->first_member + m, node->n_members, settings,
-                         error))
+      for (guint m = 0; m < node->n_members; m++)
+        if (!add_member (graph, m == 0 ? i : task->first_member + m - 1, node->n_members, error))
           return FALSE;
     }
   return TRUE;
@@ -641,15 +569,13 @@ run_node (Graph *graph, Node *node, guint64 *free_at)
 }
 
 /* Tasks begin in the order in which they become ready: none that is not known yet can be ready
- * before one that is, since it waits for a task that begins later. Says when all are over; FALSE:
- * later than the clock goes. */
+ * before one that is, since it waits for a task that begins later. FALSE: all are over later than
+ * the clock goes. */
 static gboolean
-run_graph (Graph *graph, PtoTrace *trace, guint64 *end, GError **error)
+run_graph (Graph *graph, GError **error)
 {
-  g_autofree guint64 *free_at = g_new0 (guint64, MAX (trace->topology.n_cores, 1));
+  g_autofree guint64 *free_at = g_new0 (guint64, MAX (graph->trace->topology.n_cores, 1));
   g_autoptr (GSequence) ready = g_sequence_new (NULL);
-
-  *end = 0;
 
   for (guint i = 0; i < graph->analysis->n_tasks; i++)
     if (graph->nodes[i].n_waits == 0)
@@ -662,32 +588,30 @@ run_graph (Graph *graph, PtoTrace *trace, guint64 *end, GError **error)
 
       g_sequence_remove (first);
       run_node (graph, node, free_at);
-      *end = MAX (*end, node->end);
-      if (*end > PTO_VIRTUAL_CLOCK_END)
+      graph->end = MAX (graph->end, node->end);
+      if (graph->end > PTO_VIRTUAL_CLOCK_END)
         {
           g_autofree char *name = pto_trace_dup_task_name (graph->analysis->tasks[number].id);
 
-          return refuse_trace (error,
-                               _ ("%s: task %s would be over later than the virtual clock goes, to "
-                                  "%" PRIu64 " ns (52 days)"),
-                               trace->path, name, (guint64) PTO_VIRTUAL_CLOCK_END);
+          return pto_error_set (
+              error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+              _ ("%s: task %s would be over later than the virtual clock goes, to "
+                 "%" PRIu64 " ns (52 days)"),
+              graph->trace->path, name, (guint64) PTO_VIRTUAL_CLOCK_END);
         }
-      for (guint e = node->first_edge; e < graph->edges->len; e++)
+      for (guint e = node->first_edge; e < graph->edges->len && get_edge (graph, e) >> 32 == number;
+           e++)
         {
-          const Edge *edge = &g_array_index (graph->edges, Edge, e);
-          Node *consumer;
+          guint32 next = (guint32) get_edge (graph, e);
+          Node *consumer = &graph->nodes[next];
 
-          if (edge->producer != number)
-            break;
-          consumer = &graph->nodes[edge->consumer];
           if (node->end >= consumer->ready)
             {
               consumer->ready = node->end;
               consumer->last = number;
             }
           if (--consumer->n_waits == 0)
-            g_sequence_insert_sorted (ready, GUINT_TO_POINTER (edge->consumer), compare_ready,
-                                      graph->nodes);
+            g_sequence_insert_sorted (ready, GUINT_TO_POINTER (next), compare_ready, graph->nodes);
         }
     }
   return TRUE;
@@ -734,13 +658,11 @@ rewrite (struct pto_trace_record *record, const Graph *graph, const Node *node, 
       break;
     case PTO_TRACE_DISPATCH:
     case PTO_TRACE_ACK:
-      member = find_member (graph, node, record->detail);
-      record->time = member != NULL ? member->start : node->ready;
-      break;
     case PTO_TRACE_RUN:
       member = find_member (graph, node, record->detail);
       record->time = member != NULL ? member->start : node->ready;
-      record->extra = member != NULL ? member->end : node->end;
+      if (record->kind == PTO_TRACE_RUN)
+        record->extra = member != NULL ? member->end : node->end;
       break;
     case PTO_TRACE_TRANSFER:
       member = find_member (graph, node, record->detail & ~PTO_TRACE_TRANSFER_BACK);
@@ -769,7 +691,7 @@ move (PtoTrace *trace, guint64 by)
   trace->topology.begin_ns += by;
   trace->topology.end_ns += by;
   for (guint i = 0; pto_trace_is_level (trace) && i < trace->pieces.list->len; i++)
-    move (((PtoTracePiece *) g_ptr_array_index (trace->pieces.list, i))->trace, by);
+    move (get_piece (trace, i), by);
 }
 
 /* Those that one record says are retired were all so when the last of them had ended. */
@@ -790,8 +712,9 @@ find_end (const Graph *graph, GHashTable *index, const struct pto_trace_record *
 }
 
 static void
-write_copy (PtoTrace *copy, const Graph *graph, guint64 end)
+write_copy (const Graph *graph)
 {
+  PtoTrace *copy = graph->copy;
   g_autoptr (GHashTable) index = g_hash_table_new (g_int64_hash, g_int64_equal);
   guint64 before = 0;
 
@@ -823,31 +746,32 @@ write_copy (PtoTrace *copy, const Graph *graph, guint64 end)
     }
   copy->topology.virtual_clock = TRUE;
   copy->topology.begin_ns = 0;
-  copy->topology.end_ns = copy->topology.run_ns = end;
+  copy->topology.end_ns = copy->topology.run_ns = graph->end;
 }
 
-/* copy: of the trace, and of those below it; nothing was asked of it yet. */
 static gboolean
 simulate (PtoTrace *trace, PtoTrace *copy, const Settings *settings, GError **error)
 {
-  g_auto (Graph) graph = { .analysis = pto_trace_get_analysis (trace) };
-  guint64 end;
+  g_auto (Graph) graph = {
+    .trace = trace, .copy = copy, .settings = settings, .analysis = pto_trace_get_analysis (trace)
+  };
 
   if (trace->dropped > 0)
-    return refuse_trace (error,
-                         _ ("%s: %" PRIu64 " records were dropped: set trace-records to more"),
-                         trace->path, trace->dropped);
+    return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                          _ ("%s: %" PRIu64 " records were dropped: set trace-records to more"),
+                          trace->path, trace->dropped);
   if (trace->topology.recorded < PTO_TRACE_LEVEL_FULL)
-    return refuse_trace (
-        error, _ ("%s: its tasks' arguments were not recorded: set trace-level to 4"), trace->path);
+    return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                          _ ("%s: its tasks' arguments were not recorded: set trace-level to 4"),
+                          trace->path);
   graph.nodes = g_new0 (Node, MAX (graph.analysis->n_tasks, 1));
   graph.members = g_array_new (FALSE, FALSE, sizeof (Member));
-  if (!find_members (&graph, trace, copy, settings, error))
+  if (!find_members (&graph, error))
     return FALSE;
   find_edges (&graph);
-  if (!run_graph (&graph, trace, &end, error))
+  if (!run_graph (&graph, error))
     return FALSE;
-  write_copy (copy, &graph, end);
+  write_copy (&graph);
   return TRUE;
 }
 
@@ -901,8 +825,9 @@ pto_trace_simulate (PtoTrace *self, const char *const *settings, GError **error)
       return NULL;
   if (!pto_trace_is_level (self))
     {
-      refuse_trace (error, _ ("it is the trace of a chip, which has a virtual clock of its own: a "
-                              "worker of level 3 or up wanted"));
+      pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                     _ ("it is the trace of a chip, which has a virtual clock of its own: a "
+                        "worker of level 3 or up wanted"));
       return NULL;
     }
   size = pto_trace_get_packed_size (self);

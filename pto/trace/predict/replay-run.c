@@ -36,7 +36,7 @@ static void
 set_parts (const PtoReplay *replay, const PtoReplayTask *task, struct pto_submit *submit,
            struct pto_wish *wish, struct pto_need **members)
 {
-  const PtoReplayParts *parts = &replay->parts[task->parts];
+  const PtoReplayParts *parts = pto_replay_parts (replay, task);
 
   submit->n_blocks = parts->n_blocks;
   if (parts->n_members == 0)
@@ -57,7 +57,8 @@ set_parts (const PtoReplay *replay, const PtoReplayTask *task, struct pto_submit
 
       (*members)[m] = (struct pto_need){ .queue = type,
                                          .kernel = type,
-                                         .place = replay->names[parts->first_member + m] };
+                                         .place = g_array_index (replay->names, guint32,
+                                                                 parts->first_member + m) };
     }
 }
 
@@ -87,8 +88,6 @@ launch_add_task (Launch *launch, const PtoReplay *replay, guint32 position, guin
   };
   if (is_off)
     pto_plan_add_tensor (launch->plan, 0, 0, never, FALSE, FALSE);
-  for (guint32 k = task->first_claim; k < task[1].first_claim; k++)
-    pto_plan_add_token (launch->plan, replay->claims[2 * k + 1]);
 }
 
 /* Scopes, not later uses, hold the tasks of a run that is no launch, and all of its edges are
@@ -123,16 +122,16 @@ is_left_out (const PtoReplay *replay, guint32 position)
 }
 
 static void
-launch_add_edges (Launch *launch, const PtoReplay *replay, guint32 position, const guint32 *numbers)
+launch_add_edges (Launch *launch, const PtoReplay *replay, const GArray *edges,
+                  const guint32 *numbers, guint32 kinds)
 {
-  const PtoReplayTask *task = &replay->tasks[position];
+  for (guint i = 0; i < edges->len; i++)
+    {
+      const PtoReplayPair *edge = pto_replay_pair (edges, i);
 
-  for (guint32 k = task->first_out; k < task[1].first_out; k++)
-    pto_plan_add_edge (launch->plan, numbers[position], numbers[replay->out[k]], PTO_HAZARD_RAW);
-  for (guint32 k = task->first_user; k < task[1].first_user; k++)
-    if (replay->users[k] > position && !is_left_out (replay, replay->users[k]))
-      pto_plan_add_edge (launch->plan, numbers[position], numbers[replay->users[k]],
-                         PTO_DEP_RETAIN);
+      if (!is_left_out (replay, edge->task) && !is_left_out (replay, edge->other))
+        pto_plan_add_edge (launch->plan, numbers[edge->task], numbers[edge->other], kinds);
+    }
 }
 
 static gboolean
@@ -151,7 +150,8 @@ launch_make (Launch *launch, const PtoReplay *replay, GError **error)
   struct pto_report report = { .message = "" };
   g_autofree guint32 *positions = g_new (guint32, replay->n_tasks);
   g_autofree guint32 *numbers = g_new (guint32, replay->n_tasks);
-  guint32 hold = 0;
+  guint hold = 0;
+  guint claim = 0;
 
   launch_clear (launch);
   launch->plan = pto_plan_new ();
@@ -166,14 +166,22 @@ launch_make (Launch *launch, const PtoReplay *replay, GError **error)
 
       if (is_left_out (replay, i))
         continue;
-      for (; hold < replay->n_holds && replay->holds[hold].before <= i; hold++)
-        pto_plan_add_hold (launch->plan, replay->holds[hold].hold, replay->holds[hold].held);
+      for (; hold < replay->holds->len; hold++)
+        {
+          const PtoReplayHold *item = &g_array_index (replay->holds, PtoReplayHold, hold);
+
+          if (item->before > i)
+            break;
+          pto_plan_add_hold (launch->plan, item->hold, item->held);
+        }
       positions[number] = i;
       launch_add_task (launch, replay, i, numbers, &never);
+      for (; claim < replay->claims->len && pto_replay_pair (replay->claims, claim)->task == i;
+           claim++)
+        pto_plan_add_token (launch->plan, pto_replay_pair (replay->claims, claim)->other);
     }
-  for (guint32 i = 0; i < replay->n_tasks; i++)
-    if (!is_left_out (replay, i))
-      launch_add_edges (launch, replay, i, numbers);
+  launch_add_edges (launch, replay, replay->edges, numbers, PTO_HAZARD_RAW);
+  launch_add_edges (launch, replay, replay->users, numbers, PTO_DEP_RETAIN);
   if (pto_plan_complete (launch->plan, &report) != PTO_OK)
     return refuse (error, &report);
   launch_set_floors (launch, replay, positions);
@@ -211,8 +219,8 @@ engine_new (const PtoReplay *replay)
   PtoReplayEngine *engine = g_new0 (PtoReplayEngine, 1);
 
   engine->run_ns = g_new (guint64, MAX (replay->n_runs, 1));
-  engine->begins = g_new (struct pto_given_begin, replay->n_meetings > 0 ? replay->n_runs : 1);
-  engine->waits = g_new (struct pto_given_wait, MAX (replay->n_meetings, 1));
+  engine->begins = g_new (struct pto_given_begin, replay->meetings->len > 0 ? replay->n_runs : 1);
+  engine->waits = g_new (struct pto_given_wait, MAX (replay->meetings->len, 1));
   return engine;
 }
 
@@ -229,6 +237,7 @@ static struct pto_chip *
 engine_new_chip (const PtoReplayEngine *engine, const PtoReplay *replay, PtoTrace *trace,
                  struct pto_report *report)
 {
+  const guint64 *costs = replay->costs;
   const struct pto_platform platform = {
     .name = "recorded",
     .description = "",
@@ -236,11 +245,11 @@ engine_new_chip (const PtoReplayEngine *engine, const PtoReplay *replay, PtoTrac
     .aic_per_cluster = trace->topology.aic_per_cluster,
     .aiv_per_cluster = trace->topology.aiv_per_cluster,
     .aicpu_threads = trace->topology.n_schedulers + 1,
-    .costs = { .dispatch = (guint32) MIN (replay->dispatch, G_MAXINT32),
-               .poll = (guint32) MIN (replay->poll, G_MAXINT32),
-               .fanout = (guint32) MIN (replay->fanout, G_MAXINT32),
-               .start = (guint32) MIN (replay->start, G_MAXINT32),
-               .finish = (guint32) MIN (replay->finish, G_MAXINT32) },
+    .costs = { .dispatch = (guint32) MIN (costs[PTO_TRACE_COST_DISPATCH], G_MAXINT32),
+               .poll = (guint32) MIN (costs[PTO_TRACE_COST_POLL], G_MAXINT32),
+               .fanout = (guint32) MIN (costs[PTO_TRACE_COST_FANOUT], G_MAXINT32),
+               .start = (guint32) MIN (costs[PTO_TRACE_COST_START], G_MAXINT32),
+               .finish = (guint32) MIN (costs[PTO_TRACE_COST_FINISH], G_MAXINT32) },
   };
   struct pto_params params;
   struct pto_chip *chip;
@@ -249,8 +258,7 @@ engine_new_chip (const PtoReplayEngine *engine, const PtoReplay *replay, PtoTrac
   params.values[PTO_PARAMETER_BACKEND] = PTO_BACKEND_DET;
   /* Also where tasks that reduce have more copies than the record. */
   params.values[PTO_PARAMETER_DEP_POOL] = power_of_two_at_least (
-      2 * ((guint64) replay->n_out + replay->tasks[replay->n_tasks].first_user)
-      + 8 * (guint64) replay->n_tasks + 64);
+      2 * ((guint64) replay->n_edges + replay->users->len) + 8 * (guint64) replay->n_tasks + 64);
   params.values[PTO_PARAMETER_BLOCKED_NOTICE] = 0;
   params.values[PTO_PARAMETER_TASK_WINDOW] = 0;
   for (guint r = 0; r < PTO_RINGS; r++)
@@ -290,6 +298,7 @@ weigh (const PtoReplay *replay, PtoTrace *trace, const PtoReplaySettings *settin
        PtoReplayResult *result)
 {
   g_autofree guint64 *ends = g_new0 (guint64, replay->n_tasks);
+  guint edge = 0;
   guint n_cores[PTO_N_CORE_TYPES];
 
   pto_replay_count_cores (trace, settings->clusters, n_cores);
@@ -298,7 +307,7 @@ weigh (const PtoReplay *replay, PtoTrace *trace, const PtoReplaySettings *settin
       const PtoReplayRun *recorded = &replay->runs[i];
       guint64 time = recorded->ns;
 
-      if ((replay->tasks[recorded->task].flags & PTO_REPLAY_LEFT_OUT) != 0)
+      if (is_left_out (replay, recorded->task))
         {
           run_ns[i] = 0;
           continue;
@@ -317,13 +326,17 @@ weigh (const PtoReplay *replay, PtoTrace *trace, const PtoReplaySettings *settin
     {
       guint64 longest = 0;
 
+      for (; edge < replay->edges->len && pto_replay_pair (replay->edges, edge)->other == i; edge++)
+        {
+          guint32 producer = pto_replay_pair (replay->edges, edge)->task;
+
+          if (producer < i && !is_left_out (replay, producer))
+            ends[i] = MAX (ends[i], ends[producer]);
+        }
       for (guint k = 0; k < replay->tasks[i].n_runs; k++)
         longest = MAX (longest, run_ns[replay->tasks[i].first_run + k]);
       ends[i] += longest;
       result->critical_path = MAX (result->critical_path, ends[i]);
-      for (guint32 k = replay->tasks[i].first_out; k < replay->tasks[i + 1].first_out; k++)
-        if (replay->out[k] > i)
-          ends[replay->out[k]] = MAX (ends[replay->out[k]], ends[i]);
     }
 }
 
@@ -338,11 +351,11 @@ engine_run (PtoReplayEngine *engine, const PtoReplay *replay, const PtoReplaySet
                              .clusters = settings->clusters,
                              .schedulers = settings->schedulers,
                              .seed = settings->draw + 1,
-                             .meetings = replay->meetings,
-                             .meets = replay->meets,
+                             .meetings = (gpointer) replay->meetings->data,
+                             .meets = (gpointer) replay->meets->data,
                              .run_meets = replay->run_meets,
                              .first_meet = replay->first_meet,
-                             .n_meetings = replay->n_meetings,
+                             .n_meetings = replay->meetings->len,
                              .begins = engine->begins,
                              .waits = engine->waits };
 

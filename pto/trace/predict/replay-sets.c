@@ -50,8 +50,8 @@ item (const GArray *tasks, guint i)
   return g_array_index (tasks, guint32, i);
 }
 
-void
-pto_replay_sets_read (PtoReplay *replay, PtoTrace *trace)
+static void
+read_sets (PtoReplay *replay, PtoTrace *trace)
 {
   guint32 position = 0; /* of the next submit */
 
@@ -101,20 +101,44 @@ pto_replay_sets_read (PtoReplay *replay, PtoTrace *trace)
     }
 }
 
-static gint
-compare_numbers (gconstpointer a, gconstpointer b)
+/* Where the roles of a task begin. */
+static guint
+find_roles (const GArray *roles, guint32 task)
 {
-  guint64 x = *(const guint64 *) a;
-  guint64 y = *(const guint64 *) b;
-
-  return x < y ? -1 : x > y;
+  return pto_bisect (i, roles->len, g_array_index (roles, guint64, i) < (guint64) task << 32);
 }
 
-void
-pto_replay_sets_filter (const PtoReplay *replay, GArray *edges)
+/* Are both of one set, and not both updates of it? */
+static gboolean
+is_inner (const GArray *roles, const PtoReplayPair *edge)
+{
+  guint to = find_roles (roles, edge->other);
+
+  for (guint a = find_roles (roles, edge->task); a < roles->len; a++)
+    {
+      guint64 x = g_array_index (roles, guint64, a);
+
+      if (x >> 32 != edge->task)
+        break;
+      for (guint b = to; b < roles->len; b++)
+        {
+          guint64 y = g_array_index (roles, guint64, b);
+
+          if (y >> 32 != edge->other)
+            break;
+          if ((guint32) x >> 1 == (guint32) y >> 1 && (x & y & 1) == 0)
+            return TRUE;
+        }
+    }
+  return FALSE;
+}
+
+/* Takes what is an edge among tasks of one set out of the graph. */
+static void
+filter_edges (PtoReplay *replay)
 {
   g_autoptr (GArray) roles = g_array_new (FALSE, FALSE, sizeof (guint64));
-  guint32 (*pairs)[2] = (guint32 (*)[2]) (void *) edges->data;
+  GArray *edges = replay->edges;
   guint n = 0;
 
   /* Task, set, does it update: by task, then by set. A set has fewer than 2^31 tasks. */
@@ -132,70 +156,59 @@ pto_replay_sets_filter (const PtoReplay *replay, GArray *edges)
             g_array_append_val (roles, role);
           }
     }
-  g_array_sort (roles, compare_numbers);
+  g_array_sort (roles, pto_trace_compare_times);
   for (guint e = 0; e < edges->len; e++)
+    if (!is_inner (roles, pto_replay_pair (edges, e)))
+      *pto_replay_pair (edges, n++) = *pto_replay_pair (edges, e);
+  g_array_set_size (edges, n);
+}
+
+/* Takes the claims of copies as they were recorded out of the graph. */
+static void
+filter_claims (PtoReplay *replay)
+{
+  g_autoptr (GArray) of_copies = g_array_new (FALSE, FALSE, sizeof (guint64));
+  guint n = 0;
+
+  for (guint s = 0; s < replay->sets->len; s++)
     {
-      gboolean is_inner = FALSE;
-      guint at[2];
+      const PtoReplaySet *set = g_ptr_array_index (replay->sets, s);
 
-      for (guint side = 0; side < 2; side++)
+      for (guint j = 0; j < set->updates->len; j++)
         {
-          at[side] = pto_bisect (
-              i, roles->len, g_array_index (roles, guint64, i) < (guint64) pairs[e][side] << 32);
-        }
-      for (guint a = at[0]; a < roles->len; a++)
-        {
-          guint64 x = g_array_index (roles, guint64, a);
+          guint64 key = (guint64) item (set->updates, j) << 32 | item (set->tokens, j);
 
-          if (x >> 32 != pairs[e][0])
-            break;
-          for (guint b = at[1]; b < roles->len; b++)
-            {
-              guint64 y = g_array_index (roles, guint64, b);
-
-              if (y >> 32 != pairs[e][1])
-                break;
-              is_inner = is_inner || ((guint32) x >> 1 == (guint32) y >> 1 && (x & y & 1) == 0);
-            }
-        }
-      if (!is_inner)
-        {
-          pairs[n][0] = pairs[e][0];
-          pairs[n++][1] = pairs[e][1];
+          g_array_append_val (of_copies, key);
         }
     }
-  g_array_set_size (edges, n);
+  g_array_sort (of_copies, pto_trace_compare_times);
+  for (guint k = 0; k < replay->claims->len; k++)
+    {
+      PtoReplayPair claim = *pto_replay_pair (replay->claims, k);
+      guint64 key = (guint64) claim.task << 32 | claim.other;
+
+      if (!g_array_binary_search (of_copies, &key, pto_trace_compare_times, NULL))
+        *pto_replay_pair (replay->claims, n++) = claim;
+    }
+  g_array_set_size (replay->claims, n);
 }
 
 /* --- with all copies that there may be --- */
 
-/* A task like that one, before that position. */
+/* A task like that one, before that position; its number is as many as there were before it. */
 typedef struct
 {
-  guint32 before;
+  guint64 before;
   guint32 like;
-  guint32 position; /* where it came to be */
+  guint32 number;
 } Extra;
 
-static gint
-compare_extras (gconstpointer a, gconstpointer b)
+static void
+add_extra (GArray *extras, guint32 before, guint32 like)
 {
-  const Extra *x = *(Extra *const *) a;
-  const Extra *y = *(Extra *const *) b;
+  Extra extra = { before, like, extras->len };
 
-  if (x->before != y->before)
-    return x->before < y->before ? -1 : 1;
-  return x->position < y->position ? -1 : x->position > y->position;
-}
-
-static Extra *
-add_extra (GPtrArray *extras, guint32 before, guint32 like)
-{
-  Extra *extra = g_new (Extra, 1);
-
-  *extra = (Extra){ before, like, extras->len };
-  g_ptr_array_add (extras, extra);
-  return extra;
+  g_array_append_val (extras, extra);
 }
 
 /* How many copies it may have on any chip: as few as here, where others used the memory. */
@@ -220,9 +233,9 @@ next_pair (guint32 n, guint32 *step, guint32 *first)
 }
 
 /* Fills and combines that are recorded, and between them those that are not: as numbers in extras,
- * from n_tasks on. */
+ * from n_tasks + 1 on. */
 static void
-extend_set (const PtoReplay *replay, PtoReplaySet *set, GPtrArray *extras, guint n_recorded)
+extend_set (const PtoReplay *replay, PtoReplaySet *set, GArray *extras, guint n_recorded)
 {
   guint32 most = get_most (set, n_recorded);
   GArray *combines = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -233,14 +246,14 @@ extend_set (const PtoReplay *replay, PtoReplaySet *set, GPtrArray *extras, guint
 
   for (guint32 c = n; c < most; c++)
     {
-      guint32 number = replay->n_tasks + extras->len;
+      guint32 number = replay->n_tasks + 1 + extras->len;
 
       add_extra (extras, item (set->updates, c), item (set->fills, 0));
       g_array_append_val (set->fills, number);
     }
   for (gboolean more = most > 1; more; more = next_pair (most, &step, &first))
     {
-      guint32 number = replay->n_tasks + extras->len;
+      guint32 number = replay->n_tasks + 1 + extras->len;
 
       if (first + step < n)
         number = item (set->combines, recorded++);
@@ -254,38 +267,51 @@ extend_set (const PtoReplay *replay, PtoReplaySet *set, GPtrArray *extras, guint
 }
 
 static void
+move_pairs (GArray *pairs, const guint32 *moved, gboolean both)
+{
+  for (guint i = 0; i < pairs->len; i++)
+    {
+      PtoReplayPair *pair = pto_replay_pair (pairs, i);
+
+      pair->task = moved[pair->task];
+      if (both)
+        pair->other = moved[pair->other];
+    }
+}
+
+static void
 move_all (GArray *tasks, const guint32 *moved)
 {
   for (guint i = 0; i < tasks->len; i++)
     g_array_index (tasks, guint32, i) = moved[g_array_index (tasks, guint32, i)];
 }
 
-/* Tasks in their new order; what lies beside them by task is copied in it. */
+/* Tasks in their new order. moved: where each comes to be; behind them the end of all, then those
+ * that are added. */
 static void
-insert (PtoReplay *replay, GPtrArray *extras, guint32 *moved)
+insert (PtoReplay *replay, GArray *extras, guint32 *moved)
 {
   guint n = replay->n_tasks;
   guint n_tasks = n + extras->len;
-  PtoReplayTask *tasks = g_new0 (PtoReplayTask, (gsize) n_tasks + 1);
-  guint32 *users = g_new (guint32, MAX (replay->tasks[n].first_user, 1));
+  PtoReplayTask *tasks = g_new (PtoReplayTask, n_tasks);
   g_autofree guint32 *origin = g_new (guint32, n_tasks);
-  guint32 n_users = 0;
   guint32 at = 0;
   guint e = 0;
 
-  for (guint32 i = 0; i <= n; i++)
+  g_array_sort (extras, pto_trace_compare_times);
+  for (guint32 i = 0; i < n; i++)
     {
-      for (; e < extras->len && ((Extra *) g_ptr_array_index (extras, e))->before == i; e++)
+      for (; e < extras->len && g_array_index (extras, Extra, e).before == i; e++)
         {
-          Extra *extra = g_ptr_array_index (extras, e);
+          const Extra *extra = &g_array_index (extras, Extra, e);
 
           origin[at] = extra->like;
-          extra->position = at++;
+          moved[n + 1 + extra->number] = at++;
         }
-      moved[i] = at;
-      if (i < n)
-        origin[at++] = i;
+      origin[at] = i;
+      moved[i] = at++;
     }
+  moved[n] = n_tasks;
   replay->runs = g_renew (PtoReplayRun, replay->runs, MAX (replay->n_runs + extras->len, 1));
   for (guint32 i = 0; i < n_tasks; i++)
     {
@@ -293,45 +319,34 @@ insert (PtoReplay *replay, GPtrArray *extras, guint32 *moved)
       gboolean is_extra = moved[origin[i]] != i;
 
       tasks[i] = *from;
-      tasks[i].first_user = n_users;
-      for (guint32 k = from->first_user; !is_extra && k < from[1].first_user; k++)
-        users[n_users++] = moved[replay->users[k]];
       if (tasks[i].awaits != PTO_TRACE_NOWHERE)
         tasks[i].awaits = is_extra ? PTO_TRACE_NOWHERE : moved[tasks[i].awaits];
       if (is_extra)
         {
-          tasks[i].first_claim = tasks[i > 0 ? i - 1 : 0].first_claim;
           tasks[i].first_run = replay->n_runs;
           replay->runs[replay->n_runs] = replay->runs[from->first_run];
           replay->runs[replay->n_runs++].task = i;
         }
     }
-  tasks[n_tasks] = replay->tasks[n];
-  tasks[n_tasks].first_user = n_users;
   for (guint r = 0; r < replay->n_runs - extras->len; r++)
     replay->runs[r].task = moved[replay->runs[r].task];
   /* These meet nobody. */
-  if (replay->n_meetings > 0)
+  if (replay->first_meet != NULL)
     replay->first_meet = g_renew (guint32, replay->first_meet, (gsize) replay->n_runs + 2);
-  for (guint r = replay->n_runs - extras->len; replay->n_meetings > 0 && r < replay->n_runs; r++)
-    replay->first_meet[r + 1] = replay->n_meets;
+  for (guint r = replay->n_runs - extras->len; replay->first_meet != NULL && r < replay->n_runs;
+       r++)
+    replay->first_meet[r + 1] = replay->meets->len;
   g_free (replay->tasks);
-  g_free (replay->users);
   replay->tasks = tasks;
-  replay->users = users;
   replay->n_tasks = n_tasks;
 }
 
-void
-pto_replay_sets_extend (PtoReplay *replay, const guint *n_recorded)
+static void
+extend (PtoReplay *replay, const guint *n_recorded)
 {
-  g_autoptr (GPtrArray) extras = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray) sorted = g_ptr_array_new ();
+  g_autoptr (GArray) extras = g_array_new (FALSE, FALSE, sizeof (Extra));
   g_autofree guint32 *moved = NULL;
-  guint n = replay->n_tasks;
 
-  if (replay->sets->len == 0)
-    return;
   for (guint s = 0; s < replay->sets->len; s++)
     {
       PtoReplaySet *set = g_ptr_array_index (replay->sets, s);
@@ -341,14 +356,8 @@ pto_replay_sets_extend (PtoReplay *replay, const guint *n_recorded)
     }
   if (extras->len == 0)
     return;
-  moved = g_new (guint32, (gsize) n + extras->len + 1);
-  for (guint e = 0; e < extras->len; e++)
-    g_ptr_array_add (sorted, g_ptr_array_index (extras, e));
-  g_ptr_array_sort (sorted, compare_extras);
-  insert (replay, sorted, moved);
-  /* Those that were added have numbers behind all others. */
-  for (guint e = 0; e < extras->len; e++)
-    moved[n + e] = ((Extra *) g_ptr_array_index (extras, e))->position;
+  moved = g_new (guint32, (gsize) replay->n_tasks + extras->len + 1);
+  insert (replay, extras, moved);
   for (guint s = 0; s < replay->sets->len; s++)
     {
       PtoReplaySet *set = g_ptr_array_index (replay->sets, s);
@@ -357,29 +366,31 @@ pto_replay_sets_extend (PtoReplay *replay, const guint *n_recorded)
       move_all (set->updates, moved);
       move_all (set->combines, moved);
     }
-  for (guint i = 0; i < replay->edges->len; i++)
-    for (guint side = 0; side < 2; side++)
-      ((guint32 *) (void *) replay->edges->data)[2 * i + side]
-          = moved[((guint32 *) (void *) replay->edges->data)[2 * i + side]];
-  for (guint k = 0; k < replay->n_claims; k++)
-    replay->claims[2 * k] = moved[replay->claims[2 * k]];
+  move_pairs (replay->edges, moved, TRUE);
+  move_pairs (replay->users, moved, TRUE);
+  move_pairs (replay->claims, moved, FALSE);
   for (guint i = 0; i < replay->n_scopes; i++)
     replay->scope_ends[i] = moved[replay->scope_ends[i]];
-  for (guint i = 0; i < replay->n_parts; i++)
-    replay->parts[i].task = moved[replay->parts[i].task];
-  for (guint i = 0; i < replay->n_holds; i++)
-    replay->holds[i].before = moved[replay->holds[i].before];
+  for (guint i = 0; i < replay->parts->len; i++)
+    g_array_index (replay->parts, PtoReplayParts, i).task
+        = moved[g_array_index (replay->parts, PtoReplayParts, i).task];
+  for (guint i = 0; i < replay->holds->len; i++)
+    g_array_index (replay->holds, PtoReplayHold, i).before
+        = moved[g_array_index (replay->holds, PtoReplayHold, i).before];
+}
+
+void
+pto_replay_sets_read (PtoReplay *replay, PtoTrace *trace, const guint *n_recorded)
+{
+  read_sets (replay, trace);
+  if (replay->sets->len == 0)
+    return;
+  filter_edges (replay);
+  filter_claims (replay);
+  extend (replay, n_recorded);
 }
 
 /* --- for a chip --- */
-
-static void
-add_edge (GArray *edges, guint32 producer, guint32 consumer)
-{
-  guint32 edge[] = { producer, consumer };
-
-  g_array_append_vals (edges, edge, 1);
-}
 
 /* Who combined a copy last comes before that task; or else who updated it. */
 static void
@@ -387,16 +398,17 @@ add_edges_of_copy (GArray *edges, const PtoReplaySet *set, guint32 n, guint32 co
                    guint32 *combined, guint32 consumer)
 {
   if (combined[copy] != PTO_TRACE_NOWHERE)
-    add_edge (edges, combined[copy], consumer);
+    pto_replay_add_pair (edges, combined[copy], consumer);
   else
     for (guint j = copy; j < set->updates->len; j += n)
-      add_edge (edges, item (set->updates, j), consumer);
+      pto_replay_add_pair (edges, item (set->updates, j), consumer);
   combined[copy] = consumer;
 }
 
 static void
-derive_set (PtoReplay *derived, const PtoReplaySet *set, guint32 n, GArray *edges, GArray *claims)
+derive_set (PtoReplay *derived, const PtoReplaySet *set, guint32 n)
 {
+  GArray *edges = derived->edges;
   guint32 combined[COPIES_MAX];
   guint32 step = 1;
   guint32 first = 0;
@@ -406,10 +418,8 @@ derive_set (PtoReplay *derived, const PtoReplaySet *set, guint32 n, GArray *edge
     derived->tasks[item (set->fills, c)].flags |= PTO_REPLAY_LEFT_OUT;
   for (guint j = 0; j < set->updates->len; j++)
     {
-      guint32 claim[] = { item (set->updates, j), set->first_token + j % n };
-
-      add_edge (edges, item (set->fills, j % n), claim[0]);
-      g_array_append_val (claims, claim);
+      pto_replay_add_pair (edges, item (set->fills, j % n), item (set->updates, j));
+      pto_replay_add_pair (derived->claims, item (set->updates, j), set->first_token + j % n);
     }
   for (guint k = 0; k + 1 < set->combines->len; k++)
     {
@@ -428,113 +438,49 @@ derive_set (PtoReplay *derived, const PtoReplaySet *set, guint32 n, GArray *edge
 }
 
 static gint
-compare_pairs (gconstpointer a, gconstpointer b)
+compare_edges (gconstpointer a, gconstpointer b)
 {
-  const guint32 *x = a;
-  const guint32 *y = b;
+  const PtoReplayPair *x = a;
+  const PtoReplayPair *y = b;
 
-  if (x[1] != y[1])
-    return x[1] < y[1] ? -1 : 1;
-  return x[0] < y[0] ? -1 : x[0] > y[0];
+  if (x->other != y->other)
+    return x->other < y->other ? -1 : 1;
+  return x->task < y->task ? -1 : x->task > y->task;
 }
 
 static gint
 compare_claims (gconstpointer a, gconstpointer b)
 {
-  const guint32 *x = a;
-  const guint32 *y = b;
+  const PtoReplayPair *x = a;
+  const PtoReplayPair *y = b;
 
-  if (x[0] != y[0])
-    return x[0] < y[0] ? -1 : 1;
-  return x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
-/* Those of tasks that are there, once. */
-static void
-tidy (const PtoReplay *derived, GArray *edges)
-{
-  guint32 (*pairs)[2] = (guint32 (*)[2]) (void *) edges->data;
-  guint n = 0;
-
-  for (guint e = 0; e < edges->len; e++)
-    {
-      guint32 producer = pairs[e][0];
-      guint32 consumer = pairs[e][1];
-
-      if (((derived->tasks[producer].flags | derived->tasks[consumer].flags) & PTO_REPLAY_LEFT_OUT)
-              != 0
-          || (n > 0 && pairs[n - 1][0] == producer && pairs[n - 1][1] == consumer))
-        continue;
-      pairs[n][0] = producer;
-      pairs[n++][1] = consumer;
-    }
-  g_array_set_size (edges, n);
-}
-
-/* Claims that are not those of copies as recorded. */
-static void
-keep_claims (const PtoReplay *replay, GArray *claims)
-{
-  g_autoptr (GHashTable) of_copies
-      = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
-
-  for (guint s = 0; s < replay->sets->len; s++)
-    {
-      const PtoReplaySet *set = g_ptr_array_index (replay->sets, s);
-
-      for (guint j = 0; j < set->updates->len; j++)
-        {
-          gint64 *key = g_new (gint64, 1);
-
-          *key = (gint64) ((guint64) item (set->updates, j) << 32 | item (set->tokens, j));
-          g_hash_table_add (of_copies, key);
-        }
-    }
-  for (guint k = 0; k < replay->n_claims; k++)
-    {
-      gint64 key = (gint64) ((guint64) replay->claims[2 * k] << 32 | replay->claims[2 * k + 1]);
-
-      if (!g_hash_table_contains (of_copies, &key))
-        g_array_append_vals (claims, &replay->claims[2 * k], 1);
-    }
+  if (x->task != y->task)
+    return x->task < y->task ? -1 : 1;
+  return x->other < y->other ? -1 : x->other > y->other;
 }
 
 PtoReplay *
 pto_replay_sets_derive (const PtoReplay *replay, const guint *n_cores, const guint *n_recorded)
 {
   PtoReplay *derived;
-  g_autoptr (GArray) edges = NULL;
-  GArray *claims;
-  guint c = 0;
 
   if (replay->sets->len == 0)
     return NULL;
   derived = g_new (PtoReplay, 1);
   *derived = *replay;
-  derived->tasks = g_memdup2 (replay->tasks, ((gsize) replay->n_tasks + 1) * sizeof *replay->tasks);
-  edges = g_array_copy (replay->edges);
-  claims = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
-  keep_claims (replay, claims);
+  derived->tasks = g_memdup2 (replay->tasks, replay->n_tasks * sizeof *replay->tasks);
+  derived->edges = g_array_copy (replay->edges);
+  derived->claims = g_array_copy (replay->claims);
   for (guint s = 0; s < replay->sets->len; s++)
     {
       const PtoReplaySet *set = g_ptr_array_index (replay->sets, s);
       guint32 n = MIN (get_most (set, n_recorded[set->type]), MAX (n_cores[set->type], 1));
 
-      derive_set (derived, set, MIN (n, set->fills->len), edges, claims);
+      derive_set (derived, set, MIN (n, set->fills->len));
     }
-  g_array_sort (edges, compare_pairs);
-  tidy (derived, edges);
-  pto_replay_link (derived, (const guint32 *) (void *) edges->data, edges->len);
-  g_array_sort (claims, compare_claims);
-  for (guint32 i = 0; i <= replay->n_tasks; i++)
-    {
-      derived->tasks[i].first_claim = c;
-      while (c < claims->len && ((guint32 *) (void *) claims->data)[2 * c] == i)
-        c++;
-    }
-  derived->n_claims = claims->len;
+  g_array_sort (derived->edges, compare_edges);
+  g_array_sort (derived->claims, compare_claims);
   derived->n_tokens = replay->n_tokens + replay->sets->len * COPIES_MAX;
-  derived->claims = (guint32 *) (void *) g_array_free (claims, FALSE);
   return derived;
 }
 
@@ -542,7 +488,7 @@ void
 pto_replay_sets_free_derived (PtoReplay *derived)
 {
   g_free (derived->tasks);
-  g_free (derived->out);
-  g_free (derived->claims);
+  g_array_unref (derived->edges);
+  g_array_unref (derived->claims);
   g_free (derived);
 }

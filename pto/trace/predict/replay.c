@@ -9,6 +9,7 @@
 
 #include "core/bits.h"
 
+#include "base/error.h"
 #include "common/text.h"
 #include "replay-sets.h"
 
@@ -40,33 +41,28 @@ add_time (GArray *times, guint64 from, guint64 to)
 static gboolean
 read_costs (PtoReplay *replay, PtoTrace *trace)
 {
-  guint64 costs[PTO_TRACE_N_COSTS];
   guint n = 0;
 
-  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+  for (guint64 i = trace->starts[0];
+       n < PTO_TRACE_N_COSTS && i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
     {
       const struct pto_trace_record *record = &trace->records[i];
 
       if (record->kind != PTO_TRACE_COST || record->detail != n)
-        break;
-      costs[n++] = record->extra;
-      if (n == PTO_TRACE_N_COSTS)
-        break;
+        return FALSE;
+      replay->costs[n++] = record->extra;
     }
-  if (n < PTO_TRACE_N_COSTS)
-    return FALSE;
-  replay->dispatch = costs[PTO_TRACE_COST_DISPATCH];
-  replay->poll = costs[PTO_TRACE_COST_POLL];
-  replay->fanout = costs[PTO_TRACE_COST_FANOUT];
-  replay->start = costs[PTO_TRACE_COST_START];
-  replay->finish = costs[PTO_TRACE_COST_FINISH];
-  return TRUE;
+  return n == PTO_TRACE_N_COSTS;
 }
 
 static void
 find_costs (PtoReplay *replay, PtoTrace *trace)
 {
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  g_autofree guint32 *n_consumers = NULL;
+  guint64 *costs = replay->costs;
+  guint64 *begin = &costs[PTO_TRACE_COST_DISPATCH];
+  guint64 *each = &costs[PTO_TRACE_COST_FANOUT];
   gboolean is_virtual = trace->topology.virtual_clock;
   g_autoptr (GArray) dispatch = g_array_new (FALSE, FALSE, sizeof (guint64));
   g_autoptr (GArray) start = g_array_new (FALSE, FALSE, sizeof (guint64));
@@ -76,6 +72,9 @@ find_costs (PtoReplay *replay, PtoTrace *trace)
 
   if (read_costs (replay, trace))
     return;
+  n_consumers = g_new0 (guint32, replay->n_tasks);
+  for (guint i = 0; i < replay->edges->len; i++)
+    n_consumers[pto_replay_pair (replay->edges, i)->task]++;
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
       const PtoTraceEntry *task = &analysis->tasks[i];
@@ -88,59 +87,28 @@ find_costs (PtoReplay *replay, PtoTrace *trace)
         add_time (dispatch, task->ready, task->dispatch);
       /* Its producer had one consumer, on whose core it runs next. */
       else if (analysis->tasks[task->last_producer].core == task->core
-               && replay->tasks[task->last_producer + 1].first_out
-                          - replay->tasks[task->last_producer].first_out
-                      == 1)
+               && n_consumers[task->last_producer] == 1)
         add_time (fanout, task->ready, task->dispatch);
     }
   over = get_usual (finish, is_virtual);
-  replay->start = get_usual (start, is_virtual);
-  replay->poll = over / 6;
-  replay->finish = over - replay->poll;
-  replay->dispatch = get_usual (dispatch, is_virtual);
-  replay->fanout = get_usual (fanout, is_virtual);
-  if (replay->dispatch == 0 || replay->dispatch > replay->fanout)
-    replay->dispatch = replay->fanout * 10 / 13;
-  replay->fanout -= MIN (replay->fanout, replay->dispatch);
+  costs[PTO_TRACE_COST_START] = get_usual (start, is_virtual);
+  costs[PTO_TRACE_COST_POLL] = over / 6;
+  costs[PTO_TRACE_COST_FINISH] = over - over / 6;
+  *begin = get_usual (dispatch, is_virtual);
+  *each = get_usual (fanout, is_virtual);
+  if (*begin == 0 || *begin > *each)
+    *begin = *each * 10 / 13;
+  *each -= MIN (*each, *begin);
 }
 
-void
-pto_replay_link (PtoReplay *replay, const guint32 *edges, guint n)
-{
-  for (guint i = 0; i <= replay->n_tasks; i++)
-    replay->tasks[i].first_out = replay->tasks[i].n_producers = 0;
-  replay->n_out = n;
-  replay->out = g_new (guint32, MAX (n, 1));
-  for (guint i = 0; i < n; i++)
-    {
-      if (edges[2 * i] + 2 <= replay->n_tasks)
-        replay->tasks[edges[2 * i] + 2].first_out++;
-      replay->tasks[edges[2 * i + 1]].n_producers++;
-    }
-  for (guint i = 2; i <= replay->n_tasks; i++)
-    replay->tasks[i].first_out += replay->tasks[i - 1].first_out;
-  for (guint i = 0; i < n; i++)
-    replay->out[replay->tasks[edges[2 * i] + 1].first_out++] = edges[2 * i + 1];
-}
-
-/* Consumers by producer. */
 static void
-link_tasks (PtoReplay *replay, const PtoTraceAnalysis *analysis)
+list_edges (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
-  g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
-
   for (guint i = 0; i < analysis->n_deps; i++)
-    {
-      guint32 pair[] = { analysis->deps[i].producer_index, analysis->deps[i].consumer };
-
-      if (pair[0] != PTO_TRACE_NOWHERE)
-        g_array_append_val (edges, pair);
-    }
-  pto_replay_link (replay, (const guint32 *) (void *) edges->data, edges->len);
-  if (replay->sets->len == 0)
-    return;
-  pto_replay_sets_filter (replay, edges);
-  replay->edges = g_steal_pointer (&edges);
+    if (analysis->deps[i].producer_index != PTO_TRACE_NOWHERE)
+      pto_replay_add_pair (replay->edges, analysis->deps[i].producer_index,
+                           analysis->deps[i].consumer);
+  replay->n_edges = replay->edges->len;
 }
 
 /* Memory that a task has made, from its address on. */
@@ -172,13 +140,9 @@ static void
 add_made (GTree *made, const PtoTraceArg *arg)
 {
   Made *item = g_new (Made, 1);
-  guint64 elements = 1;
   Made *other;
 
-  for (guint d = 0; d < arg->n_dims; d++)
-    elements *= arg->shape[d];
-  *item = (Made){ arg->word, arg->word + MAX (elements * pto_dtype_size ((DataType) arg->dtype), 1),
-                  arg->task };
+  *item = (Made){ arg->word, arg->word + MAX (pto_trace_arg_bytes (arg), 1), arg->task };
   /* What was there has been given back. */
   while ((other = find_made (made, item->end - 1)) != NULL && other->end > item->begin)
     g_tree_remove (made, other);
@@ -190,9 +154,7 @@ add_made (GTree *made, const PtoTraceArg *arg)
 static void
 list_users (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
-  g_autoptr (GArray) pairs = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
   g_autoptr (GTree) made = g_tree_new_full (compare_made, NULL, g_free, NULL);
-  const guint32 *pair;
 
   for (guint i = 0; i < analysis->n_args; i++)
     {
@@ -207,29 +169,11 @@ list_users (PtoReplay *replay, const PtoTraceAnalysis *analysis)
           continue;
         }
       item = find_made (made, arg->word);
-      if (item != NULL && arg->word < item->end && item->task != arg->task)
-        {
-          guint32 use[] = { item->task, arg->task };
-
-          g_array_append_val (pairs, use);
-        }
+      if (item != NULL && arg->word < item->end && item->task < arg->task)
+        pto_replay_add_pair (replay->users, item->task, arg->task);
     }
-  for (guint i = 0; analysis->n_args == 0 && i < replay->n_tasks; i++)
-    for (guint32 k = replay->tasks[i].first_out; k < replay->tasks[i + 1].first_out; k++)
-      {
-        guint32 use[] = { i, replay->out[k] };
-
-        g_array_append_val (pairs, use);
-      }
-  pair = (const guint32 *) (void *) pairs->data;
-  replay->users = g_new (guint32, MAX (pairs->len, 1));
-  for (guint i = 0; i < pairs->len; i++)
-    if (pair[2 * i] + 2 <= replay->n_tasks)
-      replay->tasks[pair[2 * i] + 2].first_user++;
-  for (guint i = 2; i <= replay->n_tasks; i++)
-    replay->tasks[i].first_user += replay->tasks[i - 1].first_user;
-  for (guint i = 0; i < pairs->len; i++)
-    replay->users[replay->tasks[pair[2 * i] + 1].first_user++] = pair[2 * i + 1];
+  if (analysis->n_args == 0)
+    g_array_append_vals (replay->users, replay->edges->data, replay->edges->len);
 }
 
 static gboolean refuse (GError **error, const char *message);
@@ -244,8 +188,8 @@ is_in_parts (const PtoTraceEntry *task)
 }
 
 static void
-add_parts (PtoReplay *replay, GArray *parts, GArray *names, const struct pto_trace_record *record,
-           guint32 position, const guint32 *holders, guint n_clusters)
+add_parts (PtoReplay *replay, const struct pto_trace_record *record, guint32 position,
+           const guint32 *holders, guint n_clusters)
 {
   guint32 cluster = PTO_TRACE_PARTS_COHORT (record->extra);
   guint32 nowhere = PTO_TRACE_NOWHERE;
@@ -254,14 +198,29 @@ add_parts (PtoReplay *replay, GArray *parts, GArray *names, const struct pto_tra
                           .n_members = PTO_TRACE_PARTS_MEMBERS (record->extra),
                           .block = MAX (PTO_TRACE_PARTS_BLOCK (record->extra), 1),
                           .hold = cluster < n_clusters ? holders[cluster] : PTO_TRACE_NOWHERE,
-                          .first_member = names->len,
+                          .first_member = replay->names->len,
                           .together = PTO_TRACE_PARTS_TOGETHER (record->extra) };
 
   for (guint32 m = 0; m < item.n_members; m++)
-    g_array_append_val (names, nowhere);
-  replay->tasks[position].parts = parts->len;
+    g_array_append_val (replay->names, nowhere);
+  replay->tasks[position].parts = replay->parts->len;
   replay->tasks[position].flags |= PTO_REPLAY_PARTS;
-  g_array_append_val (parts, item);
+  g_array_append_val (replay->parts, item);
+}
+
+/* Once, by task. */
+static void
+add_claim (PtoReplay *replay, guint32 task, guint32 token)
+{
+  GArray *claims = replay->claims;
+
+  for (guint k = claims->len; k-- > 0 && pto_replay_pair (claims, k)->task == task;)
+    if (pto_replay_pair (claims, k)->other == token)
+      return;
+  replay->n_commuting += (replay->tasks[task].flags & PTO_REPLAY_CLAIMS) == 0;
+  replay->tasks[task].flags |= PTO_REPLAY_CLAIMS;
+  replay->n_tokens = MAX (replay->n_tokens, token + 1);
+  pto_replay_add_pair (claims, task, token);
 }
 
 /* What the orchestrator said besides, in the order of its records. */
@@ -270,10 +229,6 @@ read_wishes (PtoReplay *replay, PtoTrace *trace)
 {
   guint n_clusters = MAX (trace->topology.n_clusters, 1);
   g_autofree guint32 *holders = g_new (guint32, n_clusters);
-  GArray *parts = g_array_new (FALSE, FALSE, sizeof (PtoReplayParts));
-  GArray *names = g_array_new (FALSE, FALSE, sizeof (guint32));
-  GArray *claims = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
-  GArray *holds = g_array_new (FALSE, FALSE, sizeof (PtoReplayHold));
   guint32 position = 0; /* of the next submit */
 
   memset (holders, 0xff, n_clusters * sizeof *holders);
@@ -283,25 +238,19 @@ read_wishes (PtoReplay *replay, PtoTrace *trace)
       guint32 cluster = (guint32) record->extra;
 
       if (record->kind == PTO_TRACE_SUBMIT && position < replay->n_tasks)
-        replay->tasks[position++].first_claim = claims->len;
+        position++;
       else if (record->kind == PTO_TRACE_PARTS && position > 0)
-        add_parts (replay, parts, names, record, position - 1, holders, n_clusters);
-      else if (record->kind == PTO_TRACE_PLACE && parts->len > 0)
+        add_parts (replay, record, position - 1, holders, n_clusters);
+      else if (record->kind == PTO_TRACE_PLACE && replay->parts->len > 0)
         {
-          const PtoReplayParts *last = &g_array_index (parts, PtoReplayParts, parts->len - 1);
+          const PtoReplayParts *last
+              = &g_array_index (replay->parts, PtoReplayParts, replay->parts->len - 1);
 
           if (record->detail < last->n_members)
-            g_array_index (names, guint32, last->first_member + record->detail) = cluster;
+            g_array_index (replay->names, guint32, last->first_member + record->detail) = cluster;
         }
       else if (record->kind == PTO_TRACE_CLAIM && position > 0)
-        {
-          guint32 claim[] = { position - 1, (guint32) (record->extra % G_MAXUINT16) };
-
-          replay->n_commuting += (replay->tasks[position - 1].flags & PTO_REPLAY_CLAIMS) == 0;
-          replay->tasks[position - 1].flags |= PTO_REPLAY_CLAIMS;
-          replay->n_tokens = MAX (replay->n_tokens, claim[1] + 1);
-          g_array_append_val (claims, claim);
-        }
+        add_claim (replay, position - 1, (guint32) (record->extra % G_MAXUINT16));
       else if (record->kind == PTO_TRACE_HOLD && cluster < n_clusters)
         {
           PtoReplayHold hold = { position, holders[cluster], record->detail != 0 };
@@ -311,19 +260,9 @@ read_wishes (PtoReplay *replay, PtoTrace *trace)
           else
             holders[cluster] = PTO_TRACE_NOWHERE;
           if (hold.hold != PTO_TRACE_NOWHERE)
-            g_array_append_val (holds, hold);
+            g_array_append_val (replay->holds, hold);
         }
     }
-  for (guint32 i = position; i <= replay->n_tasks; i++)
-    replay->tasks[i].first_claim = claims->len;
-  replay->n_parts = parts->len;
-  replay->n_members = names->len;
-  replay->n_claims = claims->len;
-  replay->n_holds = holds->len;
-  replay->parts = (PtoReplayParts *) (void *) g_array_free (parts, FALSE);
-  replay->names = (guint32 *) (void *) g_array_free (names, FALSE);
-  replay->claims = (guint32 *) (void *) g_array_free (claims, FALSE);
-  replay->holds = (PtoReplayHold *) (void *) g_array_free (holds, FALSE);
 }
 
 /* Of a record that has arguments and does not say who takes turns: those that update what begins at
@@ -332,41 +271,23 @@ static void
 guess_claims (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
   g_autoptr (GHashTable) tokens = g_hash_table_new (g_int64_hash, g_int64_equal);
-  GArray *claims;
-  guint a = 0;
 
-  if (replay->n_claims > 0)
+  if (replay->claims->len > 0)
     return;
-  claims = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
-  for (guint32 i = 0; i <= replay->n_tasks; i++)
+  for (guint a = 0; a < analysis->n_args; a++)
     {
-      replay->tasks[i].first_claim = claims->len;
-      for (; a < analysis->n_args && analysis->args[a].task <= i; a++)
-        {
-          const PtoTraceArg *arg = &analysis->args[a];
-          guint32 claim[] = { i, replay->n_tokens };
-          gboolean is_there = FALSE;
-          gpointer token;
+      const PtoTraceArg *arg = &analysis->args[a];
+      gpointer token;
 
-          if (arg->type != PTO_PARAM_COMMUTATIVE || arg->task != i)
-            continue;
-          if (g_hash_table_lookup_extended (tokens, &arg->word, NULL, &token))
-            claim[1] = GPOINTER_TO_UINT (token);
-          else
-            g_hash_table_insert (tokens, (gpointer) &arg->word,
-                                 GUINT_TO_POINTER (replay->n_tokens++));
-          for (guint k = replay->tasks[i].first_claim; k < claims->len; k++)
-            is_there = is_there || ((guint32 *) (void *) claims->data)[2 * k + 1] == claim[1];
-          if (is_there)
-            continue;
-          replay->n_commuting += (replay->tasks[i].flags & PTO_REPLAY_CLAIMS) == 0;
-          replay->tasks[i].flags |= PTO_REPLAY_CLAIMS;
-          g_array_append_val (claims, claim);
+      if (arg->type != PTO_PARAM_COMMUTATIVE)
+        continue;
+      if (!g_hash_table_lookup_extended (tokens, &arg->word, NULL, &token))
+        {
+          token = GUINT_TO_POINTER (replay->n_tokens);
+          g_hash_table_insert (tokens, (gpointer) &arg->word, token);
         }
+      add_claim (replay, arg->task, GPOINTER_TO_UINT (token));
     }
-  g_free (replay->claims);
-  replay->n_claims = claims->len;
-  replay->claims = (guint32 *) (void *) g_array_free (claims, FALSE);
 }
 
 /* Where a run of a task stands among its runs; PTO_TRACE_NOWHERE: nowhere, by what the task says.
@@ -379,7 +300,7 @@ place_run (const PtoReplay *replay, const PtoReplayTask *task, const PtoTraceEnt
 
   if ((task->flags & PTO_REPLAY_PARTS) == 0)
     return entry->block == PTO_TRACE_NOWHERE ? 0 : PTO_TRACE_NOWHERE;
-  parts = &replay->parts[task->parts];
+  parts = pto_replay_parts (replay, task);
   if (parts->n_members == 0)
     at = entry->block;
   else
@@ -400,7 +321,7 @@ list_runs (PtoReplay *replay, PtoTrace *trace, const PtoTraceAnalysis *analysis,
       const PtoTraceEntry *entry = &analysis->tasks[i];
       PtoReplayTask *task = &replay->tasks[i];
       const PtoReplayParts *parts
-          = (task->flags & PTO_REPLAY_PARTS) != 0 ? &replay->parts[task->parts] : NULL;
+          = (task->flags & PTO_REPLAY_PARTS) != 0 ? pto_replay_parts (replay, task) : NULL;
 
       if (is_in_parts (entry) && parts == NULL)
         return refuse (error, _ ("tasks of it run in several parts, and the record is of a version "
@@ -418,7 +339,7 @@ list_runs (PtoReplay *replay, PtoTrace *trace, const PtoTraceAnalysis *analysis,
       task->first_run = (guint32) n_runs;
       n_runs += task->n_runs;
     }
-  replay->tasks[replay->n_tasks].first_run = replay->n_runs = (guint) n_runs;
+  replay->n_runs = (guint) n_runs;
   replay->runs = g_new0 (PtoReplayRun, MAX (n_runs, 1));
   *starts = g_new0 (guint64, MAX (n_runs, 1));
   for (guint i = 0; i < analysis->n_tasks; i++)
@@ -481,10 +402,10 @@ compare_held (gconstpointer a, gconstpointer b)
 
 /* n runs from that one on, if one of them waited. At a barrier all do; at a pipe those that did. */
 static void
-add_meeting (PtoReplay *replay, GArray *meetings, GArray *meets, const guint64 *starts,
-             guint32 first, guint32 n, gboolean is_barrier)
+add_meeting (PtoReplay *replay, const guint64 *starts, guint32 first, guint32 n,
+             gboolean is_barrier)
 {
-  PtoReplayMeeting meeting = { meets->len, n };
+  PtoReplayMeeting meeting = { replay->meets->len, n };
   gboolean waits = FALSE;
   guint64 last = 0;
 
@@ -497,19 +418,19 @@ add_meeting (PtoReplay *replay, GArray *meetings, GArray *meets, const guint64 *
     return;
   for (guint32 r = first; r < first + n; r++)
     {
-      PtoReplayMeet meet = { r, meetings->len, is_barrier || replay->runs[r].waited > 0,
+      PtoReplayMeet meet = { r, replay->meetings->len, is_barrier || replay->runs[r].waited > 0,
                              replay->runs[r].waited, last - starts[r] };
 
-      g_array_append_val (meets, meet);
+      g_array_append_val (replay->meets, meet);
       replay->runs[r].waited = 0;
     }
-  g_array_append_val (meetings, meeting);
+  g_array_append_val (replay->meetings, meeting);
 }
 
 /* Tasks in a cluster of the orchestration's own share its pipes: who waited there did so for the
  * last one that began meanwhile. */
 static void
-add_partners (PtoReplay *replay, GArray *meetings, GArray *meets, GArray *held)
+add_partners (PtoReplay *replay, GArray *held)
 {
   const HeldRun *runs = (const HeldRun *) (void *) held->data;
 
@@ -525,13 +446,13 @@ add_partners (PtoReplay *replay, GArray *meetings, GArray *meets, GArray *held)
         partner = k;
       if (partner != i)
         {
-          PtoReplayMeeting meeting = { meets->len, 2 };
-          PtoReplayMeet both[] = { { runs[i].run, meetings->len, TRUE, run->waited,
+          PtoReplayMeeting meeting = { replay->meets->len, 2 };
+          PtoReplayMeet both[] = { { runs[i].run, replay->meetings->len, TRUE, run->waited,
                                      runs[partner].start - runs[i].start },
-                                   { runs[partner].run, meetings->len, FALSE, 0, 0 } };
+                                   { runs[partner].run, replay->meetings->len, FALSE, 0, 0 } };
 
-          g_array_append_vals (meets, both, 2);
-          g_array_append_val (meetings, meeting);
+          g_array_append_vals (replay->meets, both, 2);
+          g_array_append_val (replay->meetings, meeting);
           run->waited = 0;
         }
     }
@@ -540,18 +461,17 @@ add_partners (PtoReplay *replay, GArray *meetings, GArray *meets, GArray *held)
 static void
 find_meetings (PtoReplay *replay, const guint64 *starts)
 {
-  GArray *meetings = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeeting));
-  GArray *meets = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeet));
   g_autoptr (GArray) held = g_array_new (FALSE, FALSE, sizeof (HeldRun));
+  guint32 *first_meet;
 
-  for (guint p = 0; p < replay->n_parts; p++)
+  for (guint p = 0; p < replay->parts->len; p++)
     {
-      const PtoReplayParts *parts = &replay->parts[p];
+      const PtoReplayParts *parts = &g_array_index (replay->parts, PtoReplayParts, p);
       const PtoReplayTask *task = &replay->tasks[parts->task];
 
       for (guint32 b = 0; parts->n_members > 1 && b < parts->n_blocks; b++)
-        add_meeting (replay, meetings, meets, starts, task->first_run + b * parts->n_members,
-                     parts->n_members, parts->n_members > parts->block);
+        add_meeting (replay, starts, task->first_run + b * parts->n_members, parts->n_members,
+                     parts->n_members > parts->block);
       for (guint32 r = 0; parts->hold != PTO_TRACE_NOWHERE && r < task->n_runs; r++)
         {
           HeldRun item = { parts->hold, task->first_run + r, starts[task->first_run + r] };
@@ -559,44 +479,36 @@ find_meetings (PtoReplay *replay, const guint64 *starts)
           g_array_append_val (held, item);
         }
     }
-  add_partners (replay, meetings, meets, held);
-  replay->n_meetings = meetings->len;
-  replay->n_meets = meets->len;
-  replay->meetings = (PtoReplayMeeting *) (void *) g_array_free (meetings, FALSE);
-  replay->meets = (PtoReplayMeet *) (void *) g_array_free (meets, FALSE);
-  if (replay->n_meetings == 0)
+  add_partners (replay, held);
+  if (replay->meetings->len == 0)
     return;
-  replay->first_meet = g_new0 (guint32, (gsize) replay->n_runs + 2);
-  replay->run_meets = g_new (guint32, replay->n_meets);
-  for (guint i = 0; i < replay->n_meets; i++)
-    replay->first_meet[replay->meets[i].run + 2]++;
+  replay->first_meet = first_meet = g_new0 (guint32, (gsize) replay->n_runs + 2);
+  replay->run_meets = g_new (guint32, replay->meets->len);
+  for (guint i = 0; i < replay->meets->len; i++)
+    first_meet[g_array_index (replay->meets, PtoReplayMeet, i).run + 2]++;
   for (guint r = 2; r < replay->n_runs + 2; r++)
-    replay->first_meet[r] += replay->first_meet[r - 1];
-  for (guint i = 0; i < replay->n_meets; i++)
-    replay->run_meets[replay->first_meet[replay->meets[i].run + 1]++] = i;
+    first_meet[r] += first_meet[r - 1];
+  for (guint i = 0; i < replay->meets->len; i++)
+    replay->run_meets[first_meet[g_array_index (replay->meets, PtoReplayMeet, i).run + 1]++] = i;
 }
 
 /* --- what the orchestration did --- */
 
+/* When a task was seen to be over. */
+typedef struct
+{
+  guint64 time;
+  guint32 task;
+} Completion;
+
 /* The task whose completion was the last one seen before that time. */
 static guint32
-find_completed (const PtoTraceAnalysis *analysis, const guint32 *by_end, guint n, guint64 time)
+find_completed (const GArray *completions, guint64 time)
 {
-  guint low = pto_bisect (i, n, analysis->tasks[by_end[i]].complete <= time);
+  guint low
+      = pto_bisect (i, completions->len, g_array_index (completions, Completion, i).time <= time);
 
-  return low > 0 ? by_end[low - 1] : PTO_TRACE_NOWHERE;
-}
-
-static gint
-compare_completions (gconstpointer a, gconstpointer b, gpointer data)
-{
-  const PtoTraceEntry *tasks = data;
-  guint32 x = *(const guint32 *) a;
-  guint32 y = *(const guint32 *) b;
-
-  if (tasks[x].complete != tasks[y].complete)
-    return tasks[x].complete < tasks[y].complete ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return low > 0 ? g_array_index (completions, Completion, low - 1).task : PTO_TRACE_NOWHERE;
 }
 
 /* Waits of the submitter: for a task ring they are found again, with its size; for anything else it
@@ -604,15 +516,18 @@ compare_completions (gconstpointer a, gconstpointer b, gpointer data)
 static void
 find_gaps (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
-  g_autofree guint32 *by_end = g_new (guint32, MAX (analysis->n_tasks, 1));
+  g_autoptr (GArray) completions = g_array_new (FALSE, FALSE, sizeof (Completion));
   guint64 before = 0;
-  guint n = 0;
   guint s = 0;
 
   for (guint i = 0; i < analysis->n_tasks; i++)
-    if (analysis->tasks[i].complete != PTO_TRACE_NEVER)
-      by_end[n++] = i;
-  g_qsort_with_data (by_end, (gint) n, sizeof *by_end, compare_completions, analysis->tasks);
+    {
+      Completion completion = { analysis->tasks[i].complete, i };
+
+      if (completion.time != PTO_TRACE_NEVER)
+        g_array_append_val (completions, completion);
+    }
+  g_array_sort (completions, pto_trace_compare_times);
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
       PtoReplayTask *task = &replay->tasks[i];
@@ -629,11 +544,11 @@ find_gaps (PtoReplay *replay, const PtoTraceAnalysis *analysis)
             break;
           stalled += MIN (stall->end, submit) - MIN (MAX (stall->start, before), submit);
           /* That one waits for a cluster is found again. */
-          if (stall->what >> 8 == PTO_STALL_COHORT && replay->n_holds > 0)
+          if (stall->what >> 8 == PTO_STALL_COHORT && replay->holds->len > 0)
             continue;
           if (stall->what >> 8 != PTO_STALL_TASK)
             {
-              task->awaits = find_completed (analysis, by_end, n, stall->end);
+              task->awaits = find_completed (completions, stall->end);
               task->what = stall->what;
               if (task->awaits != PTO_TRACE_NOWHERE && task->awaits >= i)
                 task->awaits = PTO_TRACE_NOWHERE;
@@ -641,19 +556,13 @@ find_gaps (PtoReplay *replay, const PtoTraceAnalysis *analysis)
           else if ((stall->what & 0xff) < PTO_RINGS)
             {
               guint ring = stall->what & 0xff;
-              guint64 live = 1;
+              const GArray *live = analysis->live[ring];
+              guint at = pto_bisect (k, live->len,
+                                     g_array_index (live, PtoTraceStep, k).time <= stall->start);
 
-              for (guint k = 0; k < analysis->live[ring]->len; k++)
-                {
-                  const PtoTraceStep *step = &g_array_index (analysis->live[ring], PtoTraceStep, k);
-
-                  if (step->time > stall->start)
-                    break;
-                  live = step->value + 1;
-                }
               /* A ring is full with one slot less than it has. */
-              for (replay->windows[ring] = 1; replay->windows[ring] < live;)
-                replay->windows[ring] *= 2;
+              replay->windows[ring] = power_of_two_at_least (
+                  at > 0 ? g_array_index (live, PtoTraceStep, at - 1).value + 1 : 1);
             }
         }
       task->gap = submit - before - MIN (stalled, submit - before);
@@ -679,8 +588,7 @@ find_scopes (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 static gboolean
 refuse (GError **error, const char *message)
 {
-  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, message);
-  return FALSE;
+  return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "%s", message);
 }
 
 static gboolean
@@ -722,7 +630,15 @@ pto_replay_new (PtoTrace *trace, GError **error)
     return NULL;
   replay = g_new0 (PtoReplay, 1);
   replay->n_tasks = analysis->n_tasks;
-  replay->tasks = g_new0 (PtoReplayTask, (gsize) analysis->n_tasks + 1);
+  replay->tasks = g_new0 (PtoReplayTask, analysis->n_tasks);
+  replay->edges = g_array_new (FALSE, FALSE, sizeof (PtoReplayPair));
+  replay->users = g_array_new (FALSE, FALSE, sizeof (PtoReplayPair));
+  replay->claims = g_array_new (FALSE, FALSE, sizeof (PtoReplayPair));
+  replay->parts = g_array_new (FALSE, FALSE, sizeof (PtoReplayParts));
+  replay->names = g_array_new (FALSE, FALSE, sizeof (guint32));
+  replay->holds = g_array_new (FALSE, FALSE, sizeof (PtoReplayHold));
+  replay->meetings = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeeting));
+  replay->meets = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeet));
   for (guint r = 0; r < PTO_RINGS; r++)
     replay->windows[r] = PTO_REPLAY_UNLIMITED;
   for (guint i = 0; i < analysis->n_tasks; i++)
@@ -732,7 +648,6 @@ pto_replay_new (PtoTrace *trace, GError **error)
       task->ring = (guint8) MIN (PTO_TASK_RING (analysis->tasks[i].id), PTO_RINGS - 1);
       task->scope = analysis->tasks[i].scope;
       task->terms.priority = MIN (analysis->tasks[i].terms.priority, PTO_MAX_PRIORITY);
-      replay->priorities |= (guint8) (1u << task->terms.priority);
     }
   read_wishes (replay, trace);
   if (!list_runs (replay, trace, analysis, &starts, error))
@@ -742,35 +657,30 @@ pto_replay_new (PtoTrace *trace, GError **error)
     }
   guess_claims (replay, analysis);
   find_meetings (replay, starts);
-  pto_replay_sets_read (replay, trace);
-  link_tasks (replay, analysis);
+  list_edges (replay, analysis);
   list_users (replay, analysis);
   find_gaps (replay, analysis);
   find_scopes (replay, analysis);
   find_costs (replay, trace);
   pto_replay_count_cores (trace, trace->topology.n_clusters, n_cores);
-  pto_replay_sets_extend (replay, n_cores);
+  pto_replay_sets_read (replay, trace, n_cores);
   return replay;
 }
 
 void
 pto_replay_free (PtoReplay *replay)
 {
+  GArray *const arrays[] = { replay->edges, replay->users, replay->claims,   replay->parts,
+                             replay->names, replay->holds, replay->meetings, replay->meets };
+
   g_free (replay->tasks);
   g_free (replay->runs);
-  g_free (replay->out);
-  g_free (replay->users);
   g_free (replay->scope_ends);
-  g_free (replay->parts);
-  g_free (replay->names);
-  g_free (replay->holds);
-  g_free (replay->meetings);
-  g_free (replay->meets);
   g_free (replay->first_meet);
   g_free (replay->run_meets);
-  g_free (replay->claims);
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    g_array_unref (arrays[i]);
   g_clear_pointer (&replay->engine, pto_replay_engine_free);
-  g_clear_pointer (&replay->edges, g_array_unref);
   g_clear_pointer (&replay->sets, g_ptr_array_unref);
   g_free (replay);
 }

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "base/error.h"
 #include "common/json.h"
 #include "common/printable.h"
 #include "common/text.h"
@@ -57,11 +58,10 @@ axis_free (gpointer data)
 
 /* --- settings --- */
 
-static gboolean
-refuse (GError **error, const char *setting, const char *why)
+gboolean
+pto_trace_refuse_setting (GError **error, const char *setting, const char *why)
 {
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, "%s: %s", setting, why);
-  return FALSE;
+  return pto_error_set (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, "%s: %s", setting, why);
 }
 
 static gboolean
@@ -74,7 +74,7 @@ parse_count (const char *setting, const char *value, guint64 least, guint64 most
     return TRUE;
   why = g_strdup_printf (_ ("\"%s\" is no number from %" PRIu64 " to %" PRIu64), value, least,
                          most);
-  return refuse (error, setting, why);
+  return pto_trace_refuse_setting (error, setting, why);
 }
 
 /* "0.5x" of what was recorded, or "12.5us". */
@@ -101,7 +101,7 @@ parse_time (const char *setting, const char *value, double *factor, guint64 *tim
         }
     }
   why = g_strdup_printf (_ ("\"%s\" is neither a factor (0.5x) nor a time (12.5us)"), value);
-  return refuse (error, setting, why);
+  return pto_trace_refuse_setting (error, setting, why);
 }
 
 /* Says of one point what it is; also whether a value can be one. */
@@ -130,7 +130,7 @@ apply (Grid *grid, const Axis *axis, const char *value, PtoReplaySettings *setti
   if (!parse_count (axis->name, value, 4, G_GUINT64_CONSTANT (1) << 31, &count, error))
     return FALSE;
   if ((count & (count - 1)) != 0)
-    return refuse (error, axis->name, _ ("it is a power of two"));
+    return pto_trace_refuse_setting (error, axis->name, _ ("it is a power of two"));
   for (guint r = 0; r < PTO_RINGS; r++)
     settings->windows[r] = (guint32) count;
   return TRUE;
@@ -159,7 +159,7 @@ add_axis (Grid *grid, const char *setting, GError **error)
   Axis *axis;
 
   if (name == NULL)
-    return refuse (error, setting, _ ("a setting is NAME=VALUE[,VALUE...]"));
+    return pto_trace_refuse_setting (error, setting, _ ("a setting is NAME=VALUE[,VALUE...]"));
   axis = g_new0 (Axis, 1);
   axis->kernel = PTO_TRACE_NOWHERE;
   axis->name = g_strdup (name);
@@ -173,22 +173,23 @@ add_axis (Grid *grid, const char *setting, GError **error)
       g_free (axis->name);
       axis->name = g_strdup_printf ("kernel %s", of);
       if (equals == NULL)
-        return refuse (error, "kernel", _ ("it is given as NAME=0.5x, or NAME=12.5us"));
+        return pto_trace_refuse_setting (error, "kernel",
+                                         _ ("it is given as NAME=0.5x, or NAME=12.5us"));
       if (!find_kernel (grid, of, &axis->kernel))
-        return refuse (error, axis->name, _ ("no task of the run has it"));
+        return pto_trace_refuse_setting (error, axis->name, _ ("no task of the run has it"));
       values = equals + 1;
     }
   else if (strcmp (name, "clusters") != 0 && strcmp (name, "schedulers") != 0
            && strcmp (name, "task-window") != 0)
-    return refuse (error, name,
-                   _ ("no such setting; there are clusters, schedulers, task-window and kernel"));
+    return pto_trace_refuse_setting (
+        error, name, _ ("no such setting; there are clusters, schedulers, task-window and kernel"));
   for (guint i = 0; i + 1 < grid->axes->len; i++)
     if (strcmp (((Axis *) g_ptr_array_index (grid->axes, i))->name, axis->name) == 0)
-      return refuse (error, axis->name,
-                     _ ("it is given twice: several values are separated by commas"));
+      return pto_trace_refuse_setting (
+          error, axis->name, _ ("it is given twice: several values are separated by commas"));
   axis->values = g_strsplit (values, ",", -1);
   if (axis->values[0] == NULL)
-    return refuse (error, axis->name, _ ("its value is missing"));
+    return pto_trace_refuse_setting (error, axis->name, _ ("its value is missing"));
   for (guint i = 0; axis->values[i] != NULL; i++)
     {
       PtoReplaySettings unused;
@@ -290,9 +291,10 @@ static gboolean
 replay_in_middle (Grid *grid, PtoReplaySettings *settings, PtoReplayResult *result, GError **error)
 {
   PtoReplayResult results[3];
-  guint n = grid->replay->n_meetings > 0 && grid->replay->n_tasks <= MOST_DRAWN_TASKS / MOST_DRAWS
-                ? G_N_ELEMENTS (results)
-                : 1;
+  guint n
+      = grid->replay->meetings->len > 0 && grid->replay->n_tasks <= MOST_DRAWN_TASKS / MOST_DRAWS
+            ? G_N_ELEMENTS (results)
+            : 1;
 
   for (guint i = 0; i < n; i++, settings->draw++)
     if (!pto_replay_run (grid->replay, grid->trace, settings, &results[i], error))
@@ -393,8 +395,8 @@ predict (PtoTrace *trace, const char *const *settings, GError **error)
       n *= g_strv_length (((Axis *) g_ptr_array_index (axes, i))->values);
       if (n > MOST_POINTS)
         {
-          refuse (error, ((Axis *) g_ptr_array_index (axes, i))->name,
-                  _ ("that makes more than 4096 combinations"));
+          pto_trace_refuse_setting (error, ((Axis *) g_ptr_array_index (axes, i))->name,
+                                    _ ("that makes more than 4096 combinations"));
           return NULL;
         }
     }

@@ -40,10 +40,6 @@ typedef struct
   guint64 gap; /* what the orchestration did before the submit */
   guint32 first_run;
   guint32 n_runs; /* 0: it only orders */
-  guint32 first_out;
-  guint32 first_user;
-  guint32 first_claim;
-  guint32 n_producers;
   guint32 scope;  /* 1 + number of the innermost; 0: none */
   guint32 awaits; /* the submitter waits until this one is complete; PTO_TRACE_NOWHERE */
   guint32 what;   /* and what for: PTO_STALL_* << 8 | ring */
@@ -64,6 +60,13 @@ typedef struct
   guint32 first_member;
   gboolean together; /* members of a block are in one cluster */
 } PtoReplayParts;
+
+/* A task, and one that comes after it or uses its memory, or a token. */
+typedef struct
+{
+  guint32 task;
+  guint32 other;
+} PtoReplayPair;
 
 /* A cluster is the orchestration's own, or not any more. */
 typedef struct
@@ -98,43 +101,30 @@ typedef struct
   guint n_tasks;
   PtoReplayRun *runs;
   guint n_runs;
-  guint32 *out; /* consumers, by producer; tasks[n_tasks] is there for the last end */
-  guint n_out;
-  GArray *edges;       /* guint32[2]: producer, consumer; without those among tasks of one set */
-  GPtrArray *sets;     /* PtoReplaySet */
-  guint32 *users;      /* of the memory that a task makes, by task: they keep its slot */
+  guint n_edges;   /* of the record */
+  GArray *edges;   /* PtoReplayPair: producer, consumer; by consumer; none among tasks of one set */
+  GPtrArray *sets; /* PtoReplaySet */
+  GArray *users;   /* PtoReplayPair: who makes memory, who uses it, and so keeps the slot */
   guint32 *scope_ends; /* of scopes: tasks that were submitted before it ended */
   guint n_scopes;
   guint n_kernels;
   guint32 windows[PTO_RINGS]; /* as recorded; PTO_REPLAY_UNLIMITED: nobody ever waited for one */
-  guint8 priorities;          /* those that there are, a bit each */
   /* Of tasks of several parts, by task; names: of each of their members the place that it names, or
    * PTO_TRACE_NOWHERE. */
-  PtoReplayParts *parts;
-  guint n_parts;
-  guint32 *names;
-  guint n_members;
-  PtoReplayHold *holds; /* in their order */
-  guint n_holds;
-  guint n_held; /* clusters, one after the other */
-  PtoReplayMeeting *meetings;
-  guint n_meetings;
-  PtoReplayMeet *meets; /* by meeting */
-  guint n_meets;
+  GArray *parts;    /* PtoReplayParts */
+  GArray *names;    /* guint32 */
+  GArray *holds;    /* PtoReplayHold, in their order */
+  guint n_held;     /* clusters, one after the other */
+  GArray *meetings; /* PtoReplayMeeting */
+  GArray *meets;    /* PtoReplayMeet, by meeting */
   /* meets by run: those of run r are meets[run_meets[first_meet[r]]] and so on. NULL: none. */
   guint32 *run_meets;
   guint32 *first_meet;
-  /* Tokens of tasks that wait for their turn, by task; there are n_tokens of them. */
-  guint32 *claims;
-  guint n_claims;
+  GArray *claims; /* PtoReplayPair: a task that waits for its turn, and for which; by task */
   guint n_tokens;
   guint n_commuting; /* tasks */
   /* What things cost that are no kernel, as recorded. */
-  guint64 dispatch;
-  guint64 poll;
-  guint64 fanout;
-  guint64 start;
-  guint64 finish;
+  guint64 costs[PTO_TRACE_N_COSTS];
   PtoReplayEngine *engine; /* what it is run again on; made by the first run */
 } PtoReplay;
 
@@ -170,10 +160,31 @@ typedef struct
   guint32 stuck_ring;
 } PtoReplayResult;
 
+static inline PtoReplayPair *
+pto_replay_pair (const GArray *pairs, guint i)
+{
+  return &g_array_index (pairs, PtoReplayPair, i);
+}
+
+static inline void
+pto_replay_add_pair (GArray *pairs, guint32 task, guint32 other)
+{
+  PtoReplayPair pair = { task, other };
+
+  g_array_append_val (pairs, pair);
+}
+
+static inline const PtoReplayParts *
+pto_replay_parts (const PtoReplay *replay, const PtoReplayTask *task)
+{
+  return &g_array_index (replay->parts, PtoReplayParts, task->parts);
+}
+
+/* Fails with G_IO_ERROR_INVALID_ARGUMENT: what is wrong with a setting. Returns FALSE. */
+gboolean pto_trace_refuse_setting (GError **error, const char *setting, const char *why);
+
 /* Of each type, on that many clusters. */
 void pto_replay_count_cores (PtoTrace *trace, guint clusters, guint *n_cores);
-/* Makes out, and what tasks say of it, of pairs of a producer and a consumer. */
-void pto_replay_link (PtoReplay *replay, const guint32 *edges, guint n);
 
 /* NULL with an error of G_IO_ERROR: it can not be replayed. */
 PtoReplay *pto_replay_new (PtoTrace *trace, GError **error);
