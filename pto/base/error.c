@@ -146,7 +146,7 @@ pto_error_get_status (const GError *error)
 }
 
 void
-pto_error_set_from_report (GError **error, enum pto_status status, const struct pto_report *report)
+pto_error_tell_report (GError **error, enum pto_status status, const struct pto_report *report)
 {
   const char *text = report->message;
 

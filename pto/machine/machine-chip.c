@@ -98,10 +98,10 @@ pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **e
 {
   if (callable->kind == PTO_CALLABLE_KERNEL || callable->kind == PTO_CALLABLE_CHIP)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up"),
-               callable->name, pto_callable_describe_kind (callable->kind));
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up"),
+      callable->name, pto_callable_describe_kind (callable->kind));
 }
 
 static void
@@ -256,14 +256,11 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   gboolean ok;
 
   if (is_kernel && registration->index >= PTO_MAX_KERNELS)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("a worker holds at most %u kernels for its orchestration functions: unregister "
-             "some"),
-          PTO_MAX_KERNELS);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("a worker holds at most %u kernels for its orchestration functions: unregister "
+           "some"),
+        PTO_MAX_KERNELS);
   if (!find_wanted (machine->params, &wanted, error))
     return FALSE;
   jobs = pto_registration_make_jobs (registration, &n_jobs);
@@ -377,12 +374,9 @@ compare_with_plain (Recompilation *all, GCancellable *cancellable, GError **erro
 
   for (guint i = 0; i < all->n_wanted; i++)
     if (!g_file_test (all->wanted[i].path, G_FILE_TEST_EXISTS))
-      {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                     _ ("%s: %s is gone, and has to be compiled once more to be checked"),
-                     all->wanted[i].label, all->wanted[i].path);
-        return FALSE;
-      }
+      return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                         _ ("%s: %s is gone, and has to be compiled once more to be checked"),
+                         all->wanted[i].label, all->wanted[i].path);
   if (!pto_compiler_build (all->wanted, all->n_wanted, NULL, NULL, cancellable, error))
     return FALSE;
   for (guint i = 0; i < all->n_wanted; i++)
@@ -493,10 +487,7 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   self->chip = pto_chip_new_in_heaps (pto_platform_get_raw (platform), machine->params, self->heaps,
                                       &report);
   if (self->chip == NULL)
-    {
-      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   pto_machine_make_heaps (machine);
   pto_chip_set_log (self->chip, pto_machine_log, machine);
   pto_chip_set_notes (self->chip, self->notes, self->n_notes);
@@ -586,23 +577,17 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   if (config == NULL)
     return TRUE;
   if ((guint) config->block_dim > clusters)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          P_ ("block_dim is %d, but the worker has %u cluster: set clusters to %d or more",
-              "block_dim is %d, but the worker has %u clusters: set clusters to %d or more",
-              clusters),
-          config->block_dim, clusters, config->block_dim);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        P_ ("block_dim is %d, but the worker has %u cluster: set clusters to %d or more",
+            "block_dim is %d, but the worker has %u clusters: set clusters to %d or more",
+            clusters),
+        config->block_dim, clusters, config->block_dim);
   if ((guint) config->aicpu_thread_num > threads)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("aicpu_thread_num is %d, but the worker has %u control threads: set "
-                      "aicpu-threads to %d or more"),
-                   config->aicpu_thread_num, threads, config->aicpu_thread_num);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("aicpu_thread_num is %d, but the worker has %u control threads: set "
+                          "aicpu-threads to %d or more"),
+                       config->aicpu_thread_num, threads, config->aicpu_thread_num);
   run_config->block_dim = (uint32_t) config->block_dim;
   run_config->aicpu_threads = (uint32_t) config->aicpu_thread_num;
   run_config->record = MAX (run_config->record, pto_call_config_get_record_level (config));
@@ -733,11 +718,10 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
     return TRUE;
   given
       = g_strdup_printf (P_ ("%d is given", "%d are given", (gulong) self->n_words), self->n_words);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               P_ ("orchestration \"%s\" expects %d argument, but %s",
-                   "orchestration \"%s\" expects %d arguments, but %s", (gulong) call.result),
-               name, call.result, given);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     P_ ("orchestration \"%s\" expects %d argument, but %s",
+                         "orchestration \"%s\" expects %d arguments, but %s", (gulong) call.result),
+                     name, call.result, given);
 }
 
 /* The whole path where that is known: of the file that was given. An object, and a file that
@@ -834,9 +818,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
     }
   g_mutex_unlock (&self->parent.lock);
 
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK && dumped;
+  return pto_error_set_from_report (error, status, &report) && dumped;
 }
 
 /* A kernel of an earlier run has kept its thread, and with it the chip. */
@@ -850,10 +832,7 @@ renew_lost_chip (ChipMachine *self, GError **error)
     return TRUE;
   chip = pto_chip_renew (self->chip, &report);
   if (chip == NULL)
-    {
-      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = self->checked = FALSE;
@@ -872,9 +851,7 @@ read_schedule (const PtoMachineRun *run, struct pto_schedule *schedule, GError *
   if (run->schedule != NULL)
     status = pto_schedule_parse (schedule, run->schedule, pto_param_name (PTO_PARAMETER_SCHEDULE),
                                  &report);
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 static gboolean

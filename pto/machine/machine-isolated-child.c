@@ -73,11 +73,8 @@ add (IsolatedChild *self, const struct pto_call *call, GError **error)
       || !pto_child_unpack_registration (languages + head.n_objects,
                                          call->bytes - sizeof head - head.n_objects, &descriptor,
                                          &sources, &is_named))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           _ ("a registration of which only a part has arrived"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_TAMPERED,
+                       _ ("a registration of which only a part has arrived"));
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
   if (registration == NULL)
     return FALSE;
@@ -163,8 +160,7 @@ read_number (const struct pto_call *call, guint64 *number, GError **error)
       memcpy (number, call->body, sizeof *number);
       return TRUE;
     }
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED, _ ("a request about no graph"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_TAMPERED, _ ("a request about no graph"));
 }
 
 static gboolean
@@ -181,8 +177,7 @@ keep_graph (IsolatedChild *self, const struct pto_call *call, GError **error)
       != PTO_OK)
     {
       pto_plan_free (plan);
-      pto_error_set_from_report (error, report.status, &report);
-      return FALSE;
+      return pto_error_set_from_report (error, report.status, &report);
     }
   g_mutex_lock (&self->lock);
   g_hash_table_replace (self->graphs, g_memdup2 (&number, sizeof number), plan);
@@ -309,9 +304,8 @@ find_program (IsolatedChild *self, ChildRun *run, GError **error)
     run->run.registration = find (self, run->call->digest);
   if (run->plan != NULL || run->run.registration != NULL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-               _ ("\"%s\" is not known to the chip's process"), run->run.title);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INTERNAL, _ ("\"%s\" is not known to the chip's process"),
+                     run->run.title);
 }
 
 static gboolean

@@ -102,8 +102,9 @@ pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError
   g_mutex_unlock (&self->control);
   if (address != 0)
     {
-      if (pto_plan_unpack (plan, (const void *) (guintptr) address, size, &report) != PTO_OK)
-        pto_error_set_from_report (&failure, report.status, &report);
+      pto_error_set_from_report (
+          &failure, pto_plan_unpack (plan, (const void *) (guintptr) address, size, &report),
+          &report);
       pto_arena_free (address, size);
     }
   else if (failure == NULL)

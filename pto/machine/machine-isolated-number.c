@@ -263,12 +263,12 @@ pto_isolated_check_numbers (IsolatedMachine *self,
         g_string_printf (who, _ ("task %u of ring %u (%s)"), PTO_TASK_LOCAL (number->task),
                          PTO_TASK_RING (number->task), name (self, number->kernel));
       pto_isolated_append_place (who, number->at);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS,
-                   _ ("%s: a kernel wrote to the address that argument %u is as a number. The "
-                      "chip's process has memory of its own there: give the program's as a tensor, "
-                      "or make it with a buffer, or set isolate to 0"),
-                   who->str, number->argument);
-      return FALSE;
+      return pto_refuse (
+          error, PTO_ERROR_OUT_OF_BOUNDS,
+          _ ("%s: a kernel wrote to the address that argument %u is as a number. The "
+             "chip's process has memory of its own there: give the program's as a tensor, "
+             "or make it with a buffer, or set isolate to 0"),
+          who->str, number->argument);
     }
   return TRUE;
 }

@@ -61,13 +61,6 @@ fork_child (void *data)
   return pto_tree_node_fork (self->parent.node);
 }
 
-static void
-set_report (GError **error, const struct pto_report *report)
-{
-  pto_error_set_from_report (error, report->status != PTO_OK ? report->status : PTO_STATUS_SYSTEM,
-                             report);
-}
-
 static gboolean
 make_solo (IsolatedMachine *self, GError **error)
 {
@@ -83,10 +76,7 @@ make_solo (IsolatedMachine *self, GError **error)
     pto_isolated_child_get_server (&self->child, lane, &config.servers[lane]);
   self->solo = pto_solo_new (&config, &report);
   if (self->solo == NULL)
-    {
-      set_report (error, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   self->child.node = self->parent.node;
   self->child.solo = self->solo;
   self->shared = pto_solo_memory (self->solo);
@@ -152,9 +142,7 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
     {
       g_autofree char *how = describe_death (self);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s"), what,
-                   how);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s"), what, how);
     }
   if (pto_solo_answer (self->solo, lane, &failure) == 0)
     return TRUE;
@@ -287,11 +275,8 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
       if (!pto_machine_map_heaps (&self->parent, error))
         return FALSE;
       self->child.heaps = *pto_machine_peek_heaps (&self->parent);
-      if (pto_solo_begin (self->solo, &report) != PTO_OK)
-        {
-          set_report (error, &report);
-          return FALSE;
-        }
+      if (!pto_error_set_from_report (error, pto_solo_begin (self->solo, &report), &report))
+        return FALSE;
       if (!tell_all (self, cancellable, error))
         {
           pto_solo_end (self->solo, TRUE);
@@ -755,10 +740,7 @@ check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint 
                                         .tensor = args[i].tensor.ndims > 0 ? &args[i].tensor : NULL,
                                         .kind = args[i].kind,
                                         .read_only = args[i].read_only > 0 };
-  if (pto_plan_check (plan, given, n, &report) == PTO_OK)
-    return TRUE;
-  pto_error_set_from_report (error, report.status, &report);
-  return FALSE;
+  return pto_error_set_from_report (error, pto_plan_check (plan, given, n, &report), &report);
 }
 
 static gboolean
@@ -777,10 +759,7 @@ put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *ker
       || !place_args (self, run, args, n, error))
     return FALSE;
   if (plan != NULL && !pto_isolated_watch_numbers (self, plan, kernels, &report))
-    {
-      pto_error_set_from_report (error, report.status, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, report.status, &report);
   /* A function names more while it is called, but nothing of what it is captured as is run. */
   if (run->registration != NULL || plan != NULL)
     pto_stage_fence (self->stage);
@@ -807,11 +786,8 @@ put_schedule (IsolatedMachine *self, GError **error)
     {
       self->schedule = pto_arena_alloc (bytes);
       if (self->schedule == 0)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no room for a schedule of %zu bytes: set arena to more"), bytes);
-          return FALSE;
-        }
+        return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                           _ ("no room for a schedule of %zu bytes: set arena to more"), bytes);
       memcpy ((gpointer) (guintptr) self->schedule, schedule, bytes);
     }
   self->shared->schedule = self->schedule;
@@ -998,11 +974,8 @@ end_stage (IsolatedMachine *self, GError **error)
     return pto_isolated_check_numbers (self, find_kernel_name, error);
   if (overrun.bytes > 0)
     who = pto_isolated_describe_overrun (self, &overrun, find_kernel_name);
-  if (who != NULL)
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS, who);
-  else
-    pto_error_set_from_report (error, status, &report);
-  return FALSE;
+  return who != NULL ? pto_refuse (error, PTO_ERROR_OUT_OF_BOUNDS, "%s", who)
+                     : pto_error_set_from_report (error, status, &report);
 }
 
 /* Counts a run that has failed without a count by the child, which has died, or because the fault

@@ -67,14 +67,12 @@ check_targets (LevelMachine *self, const struct pto_plan *plan, GError **error)
       targets = pto_machine_level_find_targets (self, task->digest, &copy);
       for (guint m = 0; targets != NULL && m < task->n_members; m++)
         if (members[m].worker == PTO_WORKER_ANY || !pto_targets_have (targets, members[m].worker))
-          {
-            g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                         _ ("task %u of the graph is of \"%s\", which is not registered on all "
-                            "workers that it may go to: register it on all, or capture the graph "
-                            "as it is now"),
-                         t, task->name);
-            return FALSE;
-          }
+          return pto_refuse (
+              error, PTO_ERROR_INVALID_ARGS,
+              _ ("task %u of the graph is of \"%s\", which is not registered on all "
+                 "workers that it may go to: register it on all, or capture the graph "
+                 "as it is now"),
+              t, task->name);
     }
   return TRUE;
 }

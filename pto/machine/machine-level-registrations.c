@@ -63,22 +63,18 @@ pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, GError **
   /* GJS calls no function on a thread that it does not know, and its collector waits for ever in a
    * forked process, for threads that are not there. */
   if (callable->kind == PTO_CALLABLE_SUB && pto_callable_is_javascript (callable))
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-          _ ("\"%s\" is a function of JavaScript, which no SUB worker can call, be it a process "
-             "or a thread: a function of a C library can be one "
-             "(Pto.ImportedFunction.new_for_symbol()), and so can a task of a chip"),
-          callable->name);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NOT_SUPPORTED,
+        _ ("\"%s\" is a function of JavaScript, which no SUB worker can call, be it a process "
+           "or a thread: a function of a C library can be one "
+           "(Pto.ImportedFunction.new_for_symbol()), and so can a task of a chip"),
+        callable->name);
   if (callable->kind != PTO_CALLABLE_KERNEL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               _ ("\"%s\" is a kernel, and a worker of level %u has no cores: register an "
-                  "orchestration that submits it, made by pto_chip_orchestration_new()"),
-               callable->name, machine->node->level);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                     _ ("\"%s\" is a kernel, and a worker of level %u has no cores: register an "
+                        "orchestration that submits it, made by pto_chip_orchestration_new()"),
+                     callable->name, machine->node->level);
 }
 
 /* With the lock. */
@@ -271,9 +267,7 @@ tell (Adding *adding, struct pto_level *level, const PtoTargets *only)
       leave_out_others (adding->self, registration->callable, &targets);
       status = pto_level_renew (level, &targets, is_unwanted, adding, &report);
     }
-  if (status != PTO_OK)
-    pto_error_set_from_report (&adding->error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (&adding->error, status, &report);
 }
 
 /* Who does not have it takes no notice. */
@@ -587,16 +581,14 @@ name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, G
       child = pto_tree_node_peek_child (node, *number);
       if ((callable->kind == PTO_CALLABLE_CHIP) == (child->level == 2))
         return check_can_be_sent (callable, child, error);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                   pto_machine_level_describe_kind (callable->kind), id, path, child->level);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                         _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
+                         pto_machine_level_describe_kind (callable->kind), id, path, child->level);
     }
   ids = pto_tree_node_describe_ids (node);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-               _ ("%s has no worker %d: the ids of its workers are %s"), path, id,
-               ids[0] != '\0' ? ids : _ ("none"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                     _ ("%s has no worker %d: the ids of its workers are %s"), path, id,
+                     ids[0] != '\0' ? ids : _ ("none"));
 }
 
 gboolean
@@ -620,10 +612,9 @@ pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, cons
         {
           g_autofree char *path = pto_tree_node_dup_path (machine->node);
 
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                       _ ("%s has no SUB worker %d: it has %u, which count from 0"), path,
-                       workers[i], n_subs);
-          return FALSE;
+          return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                             _ ("%s has no SUB worker %d: it has %u, which count from 0"), path,
+                             workers[i], n_subs);
         }
       pto_targets_add (targets, number);
     }

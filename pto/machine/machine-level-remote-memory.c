@@ -112,11 +112,11 @@ check_life (LevelMachine *self, const Memory *memory, GError **error)
   if (memory->life == life)
     return TRUE;
   path = dup_child_path (self, memory->child);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-               _ ("memory 0x%" PRIx64 " is of life %u of %s, which was lost, and all of its memory "
-                  "with it; this is its life %u: ask that one for memory"),
-               memory->begin, memory->life, path, life);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                     _ ("memory 0x%" PRIx64
+                        " is of life %u of %s, which was lost, and all of its memory "
+                        "with it; this is its life %u: ask that one for memory"),
+                     memory->begin, memory->life, path, life);
 }
 
 /* All of those bytes are of one. */
@@ -137,21 +137,20 @@ pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 byt
   if (!find_all (self, address, bytes, &memory))
     {
       path = pto_tree_node_dup_path (self->parent.node);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
-                      "): it was given back, or it is that of a worker elsewhere"),
-                   argument, path, address);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                         _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
+                            "): it was given back, or it is that of a worker elsewhere"),
+                         argument, path, address);
     }
   own = pto_tree_node_peek_child (self->parent.node, memory.child)->id;
   if (id >= 0 && (guint) id == own)
     return check_life (self, &memory, error);
   path = dup_child_path (self, memory.child);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
-                  "task, or let a task there copy it into a buffer"),
-               argument, path, own);
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
+         "task, or let a task there copy it into a buffer"),
+      argument, path, own);
 }
 
 /* --- graphs --- */
@@ -228,13 +227,12 @@ check_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, gui
   if (task->kind == PTO_CHILD_NEXT && members->worker == child)
     return TRUE;
   path = dup_child_path (self, child);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("argument %s of the graph is memory of %s, which no other worker sees. Give memory of the "
          "worker that the task names, or capture a graph whose task names worker %u"),
       pto_plan_describe_param (plan, param).text, path,
       pto_tree_node_peek_child (self->parent.node, child)->id);
-  return FALSE;
 }
 
 /* Looks at each tensor that the tasks use. owners: of each param, 1 + the child; 0: not known yet.
@@ -298,10 +296,8 @@ begin_ask (LevelMachine *self, guint child, const PtoRemoteMemoryRequest *reques
 {
   struct pto_report report = { 0 };
 
-  if (pto_level_begin_ask (self->level, child, request, sizeof *request, asked, &report))
-    return TRUE;
-  pto_error_set_from_report (error, PTO_STATUS_NO_MEMORY, &report);
-  return FALSE;
+  return pto_level_begin_ask (self->level, child, request, sizeof *request, asked, &report)
+         || pto_error_set_from_report (error, PTO_STATUS_NO_MEMORY, &report);
 }
 
 /* Of the staging memory so many bytes are lent. Cancelled: they are not the caller's any more, and
@@ -317,10 +313,7 @@ end_ask (LevelMachine *self, const PtoMachineMemory *use, const struct pto_level
 
   if (status == PTO_STATUS_CANCELLED)
     *staging = 0;
-  if (status == PTO_OK)
-    return TRUE;
-  pto_error_set_from_report (error, status, &report);
-  return FALSE;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 /* Both. */
@@ -373,11 +366,10 @@ fail_for_room (LevelMachine *self, guint64 bytes, GError **error)
 {
   g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
 
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-               _ ("no room for %" PRIu64
-                  " bytes that %s and a remote worker see: set its parameter arena to more"),
-               bytes, path);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("no room for %" PRIu64
+                        " bytes that %s and a remote worker see: set its parameter arena to more"),
+                     bytes, path);
 }
 
 /* Nothing is reserved, here or there, of what can not be. */
@@ -392,14 +384,12 @@ check_size (LevelMachine *self, guint child, guint64 size, GError **error)
     return TRUE;
   path = pto_tree_node_dup_path (node);
   if (size == 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"), path);
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                 _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
-                    "%" PRIu64 " bytes"),
-                 path, size, arena);
-  return FALSE;
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"), path);
+  return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
+                        "%" PRIu64 " bytes"),
+                     path, size, arena);
 }
 
 static gboolean
@@ -418,11 +408,9 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
   memory.begin = pto_remote_range_reserve (use->size);
   request.address = memory.begin;
   if (memory.begin == 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   _ ("no addresses are left for %" PRIu64 " bytes of a remote worker"), use->size);
-      ok = FALSE;
-    }
+    ok = pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("no addresses are left for %" PRIu64 " bytes of a remote worker"),
+                     use->size);
   else
     ok = ask (self, use, use->child, &request, &answer, sizeof memory.life, error);
   if (answer == 0)
@@ -577,9 +565,8 @@ check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GErr
       g_autofree char *other = dup_child_path (self, memory->child);
 
       path = dup_child_path (self, use->child);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device, other, path);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                         _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device, other, path);
     }
   if (is_there
       && (use->what == PTO_MEMORY_FREE || use->what == PTO_MEMORY_RELEASE
@@ -589,14 +576,12 @@ check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GErr
   path = use->child != G_MAXUINT ? dup_child_path (self, use->child)
                                  : pto_tree_node_dup_path (self->parent.node);
   if (use->what == PTO_MEMORY_FREE)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
-                 use->device, path);
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"), use->size,
-                 use->device, path);
-  return FALSE;
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
+                       use->device, path);
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"),
+                     use->size, use->device, path);
 }
 
 /* check_use() has found what is read. */

@@ -177,8 +177,7 @@ level_prepare (PtoMachine *machine, GError **error)
       pto_level_free (level);
       free_children (self);
       pto_machine_level_end_start (self);
-      pto_error_set_from_report (error, status, &report);
-      return FALSE;
+      return pto_error_set_from_report (error, status, &report);
     }
   /* A registration that is given up meanwhile looks at it. */
   g_mutex_lock (&self->parent.lock);
@@ -239,10 +238,9 @@ level_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       pto_machine_hide (machine);
       pto_level_give_up_start (self->level);
       level_stop (machine);
-      pto_error_set_from_report (error, status, &report);
     }
   pto_machine_level_end_start (self);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 static void

@@ -291,10 +291,10 @@ pto_machine_map_heaps (PtoMachine *machine, GError **error)
       if (base == MAP_FAILED)
         {
           pto_machine_release_heaps (machine);
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no address space for ring %u: heap %" PRIu64 " bytes: set heap to less"),
-                       i, size);
-          return FALSE;
+          return pto_refuse (
+              error, PTO_ERROR_NO_MEMORY,
+              _ ("no address space for ring %u: heap %" PRIu64 " bytes: set heap to less"), i,
+              size);
         }
       heaps->rings[i].base = base;
       heaps->rings[i].size = size;
@@ -353,7 +353,5 @@ pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMachineMemor
     default:
       g_assert_not_reached ();
     }
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }

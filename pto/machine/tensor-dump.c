@@ -484,12 +484,10 @@ pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
   if (config == NULL || config->enable_dump_tensor == 0)
     return TRUE;
   if (pto_call_config_get_output_prefix (config)[0] == '\0')
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("enable_dump_tensor = %d writes files: give an output_prefix to say where"),
-                   config->enable_dump_tensor);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("enable_dump_tensor = %d writes files: give an output_prefix to say where"),
+        config->enable_dump_tensor);
   dump = g_new0 (PtoDump, 1);
   dump->watch = (struct pto_watch){ on_submitted, on_begins, on_ended };
   dump->prefix = g_strdup (config->output_prefix);

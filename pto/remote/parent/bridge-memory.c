@@ -39,13 +39,11 @@ take (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
   gboolean again = FALSE;
 
   if (pto_remote_directory_get_n_owned (self->directory) >= OWNED_MAX)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   _ ("a program has %u pieces of its memory, and can have no more: ask for fewer, "
-                      "larger ones"),
-                   OWNED_MAX);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NO_MEMORY,
+        _ ("a program has %u pieces of its memory, and can have no more: ask for fewer, "
+           "larger ones"),
+        OWNED_MAX);
   for (;;)
     {
       g_autoptr (GError) refused = NULL;
@@ -73,11 +71,11 @@ check_life (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError 
 {
   if (request->life == self->life)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-               _ ("memory 0x%" PRIx64 " is of life %u of %s, which was lost, and all of its memory "
-                  "with it; this is its life %u: ask that one for memory"),
-               request->address, request->life, self->path, self->life);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                     _ ("memory 0x%" PRIx64
+                        " is of life %u of %s, which was lost, and all of its memory "
+                        "with it; this is its life %u: ask that one for memory"),
+                     request->address, request->life, self->path, self->life);
 }
 
 static const PtoRemoteBlock *

@@ -246,11 +246,8 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
   if (g_hash_table_contains (self->digests, call->digest))
     return TRUE;
   if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources, &is_named))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           _ ("a registration of which only a part has arrived"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_TAMPERED,
+                       _ ("a registration of which only a part has arrived"));
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, &local);
   if (registration == NULL)
     {

@@ -117,12 +117,9 @@ stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GErr
       PtoRemoteStash stash = { there->begin, there->end, there->begin, NULL };
 
       if (data == NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
-                       bytes, self->path);
-          return FALSE;
-        }
+        return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                           _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
+                           bytes, self->path);
       if (!pto_remote_child_fetch (self, call, there->block->number,
                                    there->begin - there->block->begin, (guint64) (guintptr) data,
                                    bytes, error))
@@ -183,12 +180,9 @@ fetch_left (PtoRemoteChild *self, const struct pto_call *call, guint64 begin, gu
   guint64 left = pto_remote_child_count_left (self, begin, end);
 
   if (left != end - begin)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                   _ ("of %" PRIu64 " bytes that were left at %s there are %" PRIu64), end - begin,
-                   self->path, left);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INTERNAL,
+                       _ ("of %" PRIu64 " bytes that were left at %s there are %" PRIu64),
+                       end - begin, self->path, left);
   for (guint i = find_stash (self->stash, begin); i < self->stash->len; i++)
     {
       const PtoRemoteStash *stash = &g_array_index (self->stash, PtoRemoteStash, i);

@@ -544,14 +544,11 @@ check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **err
 {
   for (int i = 0; i < args->tensor_count; i++)
     if (pto_wire_direction (args->tensors[i].access) == 0)
-      {
-        g_set_error (
-            error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-            _ ("argument %d goes to %s, which does not share this memory, and its tag "
-               "(NO_DEP) does not say what is to be copied: tag it INPUT, OUTPUT or INOUT"),
-            i, self->node->remote->address);
-        return FALSE;
-      }
+      return pto_refuse (
+          error, PTO_ERROR_NOT_SUPPORTED,
+          _ ("argument %d goes to %s, which does not share this memory, and its tag "
+             "(NO_DEP) does not say what is to be copied: tag it INPUT, OUTPUT or INOUT"),
+          i, self->node->remote->address);
   return TRUE;
 }
 
@@ -638,9 +635,8 @@ read_written (PtoRemoteChild *self, Task *task, const PtoRemoteDone *done, struc
     }
   if (!reader->bad)
     return take_written (self, task, written, error);
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                       _ ("the remote worker has not given what was written"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INTERNAL,
+                     _ ("the remote worker has not given what was written"));
 }
 
 /* Only words: with contents a language makes an exception anew, and runs what they name. The other
@@ -796,12 +792,12 @@ check_there (PtoRemoteChild *self, const Task *task, GError **error)
       missing = pto_remote_directory_find_missing (self->directory, piece->begin, piece->end);
       if (missing == 0)
         continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-                   _ ("%" PRIu64 " bytes of a tensor that stays at %s (make_tensor_at) are not "
-                      "there: they were lost with the worker, or the first task that wrote it was "
-                      "not given all of it"),
-                   missing, self->path);
-      return FALSE;
+      return pto_refuse (
+          error, PTO_ERROR_WORKER_LOST,
+          _ ("%" PRIu64 " bytes of a tensor that stays at %s (make_tensor_at) are not "
+             "there: they were lost with the worker, or the first task that wrote it was "
+             "not given all of it"),
+          missing, self->path);
     }
   return TRUE;
 }
@@ -820,11 +816,9 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
       if ((tensor->access & PTO_WIRE_KEPT) == 0)
         continue;
       if (pto_remote_child_count_left (self, tensor->data, end) != end - tensor->data)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                       _ ("argument %d was left at %s, and is not there any more"), i, self->path);
-          return FALSE;
-        }
+        return pto_refuse (error, PTO_ERROR_INTERNAL,
+                           _ ("argument %d was left at %s, and is not there any more"), i,
+                           self->path);
     }
   /* The piece is what has to be in one block: it may be more than what is read. */
   for (guint i = 0; i < task->pieces->len; i++)
@@ -849,12 +843,11 @@ check_owned (PtoRemoteChild *self, const Task *task, GError **error)
       if ((piece->access & PTO_WIRE_OWNED) == 0
           || pto_remote_directory_find_owned (self->directory, piece->begin, piece->end) != NULL)
         continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-                   _ ("memory 0x%" PRIx64
-                      " of %s is not there: it is of an earlier life of it, and "
-                      "was lost with that, or it was given back; this is its life %u"),
-                   piece->begin, self->path, self->life);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                         _ ("memory 0x%" PRIx64
+                            " of %s is not there: it is of an earlier life of it, and "
+                            "was lost with that, or it was given back; this is its life %u"),
+                         piece->begin, self->path, self->life);
     }
   return TRUE;
 }
@@ -866,14 +859,12 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
   if (g_hash_table_contains (self->late, task->call.digest))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   _ ("it is a function of this process, made after the start, which %s can not be "
-                      "sent: register what it imports (module:qualname) or loads "
-                      "(library:symbol), or say which worker is to run it"),
-                   self->node->remote->address);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NOT_SUPPORTED,
+        _ ("it is a function of this process, made after the start, which %s can not be "
+           "sent: register what it imports (module:qualname) or loads "
+           "(library:symbol), or say which worker is to run it"),
+        self->node->remote->address);
   if (refused == NULL)
     return check_args (self, &task->call.args, error) && check_owned (self, task, error)
            && check_there (self, task, error) && check_left (self, task, error);

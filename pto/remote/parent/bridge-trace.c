@@ -68,13 +68,10 @@ fetch_record (PtoRemoteChild *self, const struct pto_call *call, GByteArray *byt
       data = g_variant_get_fixed_array (part, &size, 1);
       if (total > RECORD_BYTES_MAX || size > total - MIN (total, bytes->len)
           || (size == 0 && bytes->len < total))
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INTERNAL,
-              _ ("the remote worker at %s has sent no record of its runs that could be read"),
-              self->node->remote->address);
-          return FALSE;
-        }
+        return pto_refuse (
+            error, PTO_ERROR_INTERNAL,
+            _ ("the remote worker at %s has sent no record of its runs that could be read"),
+            self->node->remote->address);
       g_byte_array_append (bytes, data, (guint) size);
       pto_call_beat (call);
     }
@@ -93,12 +90,10 @@ fetch_pieces (PtoRemoteChild *self, const struct pto_call *call, GError **error)
     return FALSE;
   if (bytes->len > 0
       && !pto_trace_pieces_unpack (&self->pieces, self->node->number, bytes->data, bytes->len))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                   _ ("the remote worker at %s has sent no record of its runs that could be read"),
-                   self->node->remote->address);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INTERNAL,
+        _ ("the remote worker at %s has sent no record of its runs that could be read"),
+        self->node->remote->address);
   pto_trace_pieces_set_back (&self->pieces, ahead);
   return TRUE;
 }

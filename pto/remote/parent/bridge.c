@@ -412,12 +412,11 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
                                && pto_remote_has_feature (answer, PTO_REMOTE_FEATURE_SERIALIZED);
       return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
     }
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s speaks version %u of the protocol, this is version %u: install the same libpto "
          "there"),
       self->node->remote->address, protocol, PTO_REMOTE_PROTOCOL);
-  return FALSE;
 }
 
 static gboolean

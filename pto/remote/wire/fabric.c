@@ -35,9 +35,9 @@ pto_remote_fabric_check_name (const char *name, GError **error)
 {
   if (pto_fabric_is_known (name))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("\"%s\" is no engine of a trusted fabric (trusted-fabric): there is ucx"), name);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("\"%s\" is no engine of a trusted fabric (trusted-fabric): there is ucx"),
+                     name);
 }
 
 static const PtoFabricEngine *
@@ -90,10 +90,9 @@ connect_fabric (PtoRemoteFabric *fabric, GVariant *address, GError **error)
     cause = g_strdup (_ ("it has told no address"));
   else if (fabric->engine->connect (fabric->opened, data, size, &cause))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-               _ ("the other end is not reached through the trusted fabric (%s): %s"), fabric->name,
-               cause);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_LOAD,
+                     _ ("the other end is not reached through the trusted fabric (%s): %s"),
+                     fabric->name, cause);
 }
 
 static void
@@ -137,11 +136,8 @@ pto_remote_fabric_connect (PtoRemoteFabric *fabric, GVariant *answer, GError **e
   g_autoptr (GVariant) address = NULL;
 
   if (option == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   _ ("the libpto there knows no trusted fabric (%s)"), fabric->name);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                       _ ("the libpto there knows no trusted fabric (%s)"), fabric->name);
   address = g_variant_get_child_value (option, 1);
   return connect_fabric (fabric, address, error);
 }
@@ -155,11 +151,10 @@ pto_remote_fabric_check (GVariant *options, const char **name, GError **error)
   g_variant_lookup (options, OPTION, "(&s@ayt)", name, NULL, NULL);
   if (*name == NULL || g_strcmp0 (declared, *name) == 0)
     return *name == NULL || pto_remote_fabric_check_name (*name, error);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("the fabric (%s) is trusted by one end only: pto-remote was begun without "
-                  "--trusted-fabric=%s"),
-               *name, *name);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("the fabric (%s) is trusted by one end only: pto-remote was begun without "
+                        "--trusted-fabric=%s"),
+                     *name, *name);
 }
 
 PtoRemoteFabric *

@@ -58,11 +58,7 @@ pto_remote_session_take_contents (PtoRemoteSession *session, GVariant *body, GEr
   g_variant_get_child (body, 2, "b", &last);
   if (memcmp (session->contents_digest, digest, PTO_DIGEST_SIZE) != 0
       || session->contents->len + size > G_MAXINT32)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("parts of two contents, or too many"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("parts of two contents, or too many"));
   g_byte_array_append (session->contents, data, (guint) size);
   if (!last)
     return TRUE;

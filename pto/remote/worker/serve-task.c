@@ -34,23 +34,17 @@ begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **
 
   if (g_hash_table_contains (session->blocks, &number)
       || g_hash_table_size (session->blocks) >= PTO_REMOTE_ITEMS_MAX)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
-                   number, PTO_REMOTE_ITEMS_MAX);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
+                       number, PTO_REMOTE_ITEMS_MAX);
   if (bytes > 0)
     address = pto_arena_alloc (bytes);
   if (bytes > 0 && address == 0)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-          _ ("%s has no room for %" PRIu64
-             " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
-          session->worker->node.path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NO_MEMORY,
+        _ ("%s has no room for %" PRIu64
+           " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
+        session->worker->node.path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
   block = g_new0 (PtoRemoteMemory, 1);
   block->number = number;
   block->bytes = bytes;
@@ -120,12 +114,9 @@ pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError 
 
   g_variant_get (body, "(ttt)", &number, &offset, &bytes);
   if (bytes > most)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
-                   bytes, most);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
+                       bytes, most);
   block = find_block (session, number, offset, bytes, refused);
   if (block == NULL)
     nowhere = g_malloc (bytes);
@@ -214,9 +205,7 @@ typedef struct
 static gboolean
 fail_short (GError **error)
 {
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("a task of which only a part has arrived"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("a task of which only a part has arrived"));
 }
 
 static void
@@ -279,23 +268,17 @@ take_tensor (struct pto_continuous_tensor *tensor, guint number, const Task *tas
   guint64 bytes = tensor->dtype < PTO_DTYPE_COUNT ? pto_dtype_size ((DataType) tensor->dtype) : 0;
 
   if (tensor->dtype >= PTO_DTYPE_COUNT || tensor->ndims > G_N_ELEMENTS (tensor->shapes))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u is no tensor"),
-                   number);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("argument %u is no tensor"), number);
   for (guint d = 0; d < G_N_ELEMENTS (tensor->shapes); d++)
     if (d >= tensor->ndims)
       tensor->shapes[d] = 0;
     else if (__builtin_mul_overflow (bytes, tensor->shapes[d], &bytes))
       bytes = G_MAXUINT64;
   if (piece == NULL || tensor->data > piece->bytes || bytes > piece->bytes - tensor->data)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
-                   bytes, tensor->data, tensor->access);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"), bytes,
+        tensor->data, tensor->access);
   tensor->data += piece->address;
   tensor->access = piece->access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
   return TRUE;
@@ -322,11 +305,7 @@ take_task (PtoRemoteSession *session, struct pto_pack *reader, Task *task, GErro
   if (reader->bad)
     return fail_short (error);
   if (counts->n_kinds > 0 && counts->n_kinds != counts->n_scalars)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("there are not as many kinds as scalars"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("there are not as many kinds as scalars"));
   task->tensors = g_renew (struct pto_continuous_tensor, task->tensors, counts->n_tensors + 1);
   for (guint i = 0; i < counts->n_tensors; i++)
     {

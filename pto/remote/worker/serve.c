@@ -349,11 +349,10 @@ pto_remote_session_check_import (PtoRemoteSession *session, const char *path, GE
 {
   if (session->takes_serialized || !g_str_has_prefix (path, PTO_SERIALIZED_PYTHON))
     return TRUE;
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s takes no functions as bytes: begin pto-remote there with --serialized-python"),
       session->worker->node.path);
-  return FALSE;
 }
 
 static PtoCallable *
@@ -421,9 +420,7 @@ reserve_memory (PtoRemoteSession *session, GError **error)
       = pto_arena_acquire (session->worker->params.values[PTO_PARAMETER_ARENA], &report);
 
   session->has_arena = status == PTO_OK;
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return session->has_arena;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 /* answer: what this end can do beyond the protocol, if it is a worker. */
@@ -483,10 +480,7 @@ begin (PtoRemoteSession *session, GError **error)
       return FALSE;
     }
   if (strcmp (g_dbus_message_get_member (message), "Hello") != 0)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
   if (take_hello (session, message, &answer, &refused))
     {
       const char *features[2];
@@ -576,11 +570,7 @@ pto_remote_serve (GError **error)
 
   session->stream = take_connection ();
   if (session->stream == NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_SYSTEM,
-                           _ ("standard input and output are no connection"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_SYSTEM, _ ("standard input and output are no connection"));
   session->mailbox = pto_call_mailbox_new ();
   session->blocks
       = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_remote_session_block_free);
