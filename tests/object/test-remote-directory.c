@@ -68,9 +68,9 @@ far_read_writes (World *world, guint index)
 
   while ((next = pto_writes_next (world->writes, &far->at, &write)) != PTO_WRITES_NONE)
     if (next == PTO_WRITES_MISSED)
-      pto_remote_directory_remove (far->directory, 0, G_MAXUINT64, NULL);
+      pto_remote_directory_remove (far->directory, 0, G_MAXUINT64);
     else if (write.child != index)
-      pto_remote_directory_remove (far->directory, write.begin, write.end, NULL);
+      pto_remote_directory_remove (far->directory, write.begin, write.end);
 }
 
 /* What Begin says. */
@@ -153,7 +153,7 @@ run_far (World *world, guint index)
                    end - begin);
   memset (far_bytes (far, out, BASE + first), value, last - first);
   /* As let_go_of_blocks() does (pto/remote/parent/bridge.c). */
-  pto_remote_directory_remove (far->directory, BASE + first, BASE + last, NULL);
+  pto_remote_directory_remove (far->directory, BASE + first, BASE + last);
   if (what > 1)
     {
       memset (world->here + first, value, last - first);
@@ -260,7 +260,7 @@ test_spans (void)
   pto_remote_directory_add (block, 150, 160);
   pto_remote_directory_add (block, 120, 130);
   pto_remote_directory_add (block, 158, 170);
-  pto_remote_directory_remove (directory, 125, 126, NULL);
+  pto_remote_directory_remove (directory, 125, 126);
   /* Good: 100 to 125, 126 to 130, 150 to 170. */
   g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 200), ==, 1 + 20 + 30);
   missing = pto_remote_directory_list_missing (block, 124, 151);
@@ -269,9 +269,7 @@ test_spans (void)
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 0).end, ==, 126);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 1).begin, ==, 130);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 1).end, ==, 150);
-  pto_remote_directory_remove (directory, 0, 1000, block);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 125), ==, 0);
-  pto_remote_directory_remove (directory, 0, 1000, NULL);
+  pto_remote_directory_remove (directory, 0, 1000);
   g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 200), ==, 100);
   pto_remote_directory_let_go (directory, block);
   pto_remote_directory_free (directory);
@@ -343,7 +341,7 @@ test_owned (void)
   g_assert_null (pto_remote_directory_find_owned (directory, 0, 1));
 
   g_assert_true (pto_remote_directory_use (directory, far + 4, far + 8) == block);
-  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
+  pto_remote_directory_remove (directory, 0, G_MAXUINT64);
   g_assert_cmpuint (pto_remote_directory_count_missing (block, far, far + 100), ==, 0);
   g_assert_cmpuint (pto_remote_directory_find_missing (directory, far, far + 100), ==, 0);
   pto_remote_directory_let_go (directory, block);
@@ -485,7 +483,7 @@ test_stays (void)
   pto_remote_directory_drop_all (directory);
   g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, PAGE);
   /* The next run: all of it is other memory. */
-  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
+  pto_remote_directory_remove (directory, 0, G_MAXUINT64);
   pto_remote_directory_add_left (block, BASE, BASE + 100);
   after = list_left (directory, 0, G_MAXUINT64);
   g_assert_cmpstr (after, ==, "0-100");

@@ -32,9 +32,7 @@ block_free (gpointer data)
 {
   PtoRemoteBlock *block = data;
 
-  g_array_unref (block->good);
-  g_array_unref (block->left);
-  g_array_unref (block->stays);
+  pto_spans_clear (&block->good);
   g_free (block);
 }
 
@@ -85,168 +83,77 @@ find_first (const PtoRemoteDirectory *directory, guint64 begin)
 
 /* --- what is good --- */
 
-/* Of the good spans, the first that ends behind the address. */
-static guint
-find_span (const GArray *good, guint64 address)
+/* As bits, so that a change can be about several. */
+enum
 {
-  return pto_bisect (i, good->len, g_array_index (good, PtoRemoteSpan, i).end <= address);
-}
+  IS_COPY = 1,   /* what is here is there, too */
+  IS_LEFT = 2,   /* it is nowhere else, for a while */
+  IS_STAYING = 4 /* and for good */
+};
 
 static void
-add_span (GArray *spans, guint64 begin, guint64 end)
+set_span (PtoRemoteBlock *block, guint64 begin, guint64 end, guint64 what)
 {
-  PtoRemoteSpan span = { begin, end };
-  guint first, last;
-
-  if (begin >= end)
-    return;
-  /* Those that it touches become one with it. */
-  first = begin > 0 ? find_span (spans, begin - 1) : 0;
-  for (last = first; last < spans->len; last++)
-    {
-      const PtoRemoteSpan *other = &g_array_index (spans, PtoRemoteSpan, last);
-
-      if (other->begin > end)
-        break;
-      span.begin = MIN (span.begin, other->begin);
-      span.end = MAX (span.end, other->end);
-    }
-  if (last > first)
-    g_array_remove_range (spans, first, last - first);
-  g_array_insert_val (spans, first, span);
-}
-
-static void
-remove_span (GArray *spans, guint64 begin, guint64 end)
-{
-  guint i = find_span (spans, begin);
-
-  while (i < spans->len)
-    {
-      PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
-      PtoRemoteSpan rest = { end, span->end };
-
-      if (span->begin >= end)
-        return;
-      if (span->begin < begin)
-        {
-          span->end = begin;
-          i++;
-          if (rest.begin < rest.end)
-            g_array_insert_val (spans, i, rest);
-        }
-      else if (rest.begin < rest.end)
-        span->begin = end;
-      else
-        {
-          g_array_remove_index (spans, i);
-          continue;
-        }
-      if (rest.begin < rest.end)
-        return;
-    }
+  if (!pto_spans_set (&block->good, begin, end, what))
+    g_error ("no memory to note what is at the other end");
 }
 
 void
 pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
-  add_span (block->good, begin, end);
-  remove_span (block->left, begin, end);
-  remove_span (block->stays, begin, end);
+  set_span (block, begin, end, IS_COPY);
 }
 
 void
 pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
-  pto_remote_directory_add (block, begin, end);
-  add_span (block->left, begin, end);
+  set_span (block, begin, end, IS_LEFT);
 }
 
 void
 pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
-  pto_remote_directory_add (block, begin, end);
-  add_span (block->stays, begin, end);
+  set_span (block, begin, end, IS_STAYING);
 }
 
-void
-pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
-                             const PtoRemoteBlock *but)
+/* In all blocks: of the range, what is one of those. */
+static void
+remove_good (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 what)
 {
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+      struct pto_spans *good = &block->good;
 
       if (block->begin >= end)
         return;
-      if (block == but)
-        continue;
-      remove_span (block->good, begin, end);
-      remove_span (block->left, begin, end);
-      remove_span (block->stays, begin, end);
+      if (!pto_spans_reserve (good, 2))
+        g_error ("no memory to note what is at the other end");
+      pto_spans_cut (good, begin, end);
+      for (guint k = pto_spans_find (good, begin); k < good->n && good->list[k].begin < end;)
+        if ((good->list[k].tag & what) != 0)
+          pto_spans_drop (good, k);
+        else
+          k++;
     }
 }
 
-/* Of the spans, what is in the range is good. */
-static void
-keep_good (PtoRemoteBlock *block, const GArray *spans, guint64 begin, guint64 end)
+void
+pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
-  for (guint i = find_span (spans, begin); i < spans->len; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
-
-      if (span->begin >= end)
-        return;
-      add_span (block->good, MAX (span->begin, begin), MIN (span->end, end));
-    }
+  remove_good (directory, begin, end, IS_COPY | IS_LEFT | IS_STAYING);
 }
 
 void
 pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
-  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
-    {
-      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
-
-      if (block->begin >= end)
-        return;
-      remove_span (block->good, begin, end);
-      keep_good (block, block->left, begin, end);
-      keep_good (block, block->stays, begin, end);
-    }
-}
-
-/* What is in the range is neither one of the spans any more, nor good. */
-static void
-remove_both (PtoRemoteBlock *block, GArray *spans, guint64 begin, guint64 end)
-{
-  guint i;
-
-  while ((i = find_span (spans, begin)) < spans->len)
-    {
-      PtoRemoteSpan span = g_array_index (spans, PtoRemoteSpan, i);
-
-      if (span.begin >= end)
-        return;
-      span.begin = MAX (span.begin, begin);
-      span.end = MIN (span.end, end);
-      remove_span (spans, span.begin, span.end);
-      remove_span (block->good, span.begin, span.end);
-    }
+  remove_good (directory, begin, end, IS_COPY);
 }
 
 void
 pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 {
-  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
-    {
-      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
-
-      if (block->begin >= end)
-        return;
-      remove_both (block, block->left, begin, end);
-      remove_both (block, block->stays, begin, end);
-    }
+  remove_good (directory, begin, end, IS_LEFT | IS_STAYING);
 }
 
 GArray *
@@ -260,15 +167,14 @@ pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, gu
 
       if (block->begin >= end)
         break;
-      for (guint k = find_span (block->left, begin); k < block->left->len; k++)
-        {
-          const PtoRemoteSpan *span = &g_array_index (block->left, PtoRemoteSpan, k);
-          PtoRemoteLeft left = { block, MAX (span->begin, begin), MIN (span->end, end) };
+      PTO_SPANS_EACH (k, &block->good, begin, end)
+      {
+        const struct pto_span *span = &block->good.list[k];
+        PtoRemoteLeft left = { block, MAX (span->begin, begin), MIN (span->end, end) };
 
-          if (left.begin >= left.end)
-            break;
+        if (span->tag == IS_LEFT)
           g_array_append_val (list, left);
-        }
+      }
     }
   return list;
 }
@@ -278,15 +184,15 @@ pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64
 {
   GArray *missing = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
 
-  for (guint i = find_span (block->good, begin); i < block->good->len && begin < end; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
-      PtoRemoteSpan gap = { begin, MIN (span->begin, end) };
+  PTO_SPANS_EACH (i, &block->good, begin, end)
+  {
+    const struct pto_span *span = &block->good.list[i];
+    PtoRemoteSpan gap = { begin, span->begin };
 
-      if (gap.begin < gap.end)
-        g_array_append_val (missing, gap);
-      begin = MAX (begin, span->end);
-    }
+    if (gap.begin < gap.end)
+      g_array_append_val (missing, gap);
+    begin = span->end;
+  }
   if (begin < end)
     {
       PtoRemoteSpan gap = { begin, end };
@@ -301,14 +207,12 @@ count_good (const PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   guint64 n = 0;
 
-  for (guint i = find_span (block->good, begin); i < block->good->len; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+  PTO_SPANS_EACH (i, &block->good, begin, end)
+  {
+    const struct pto_span *span = &block->good.list[i];
 
-      if (span->begin >= end)
-        break;
-      n += MIN (span->end, end) - MAX (span->begin, begin);
-    }
+    n += MIN (span->end, end) - MAX (span->begin, begin);
+  }
   return n;
 }
 
@@ -345,7 +249,11 @@ drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
 static gboolean
 may_go (const PtoRemoteBlock *block)
 {
-  return block->users == 0 && block->left->len == 0 && block->stays->len == 0;
+  gboolean may = block->users == 0;
+
+  for (guint i = 0; may && i < block->good.n; i++)
+    may = block->good.list[i].tag == IS_COPY;
+  return may;
 }
 
 /* Those that were not used for longest go first. */
@@ -376,9 +284,6 @@ block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 
   block->begin = begin;
   block->end = end;
-  block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
-  block->left = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
-  block->stays = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
   block->link.data = block;
   block->number = ++directory->number;
   g_ptr_array_add (directory->begun, block);

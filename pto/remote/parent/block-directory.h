@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "process/spans.h"
+
 #include <glib.h>
 
 G_BEGIN_DECLS
@@ -25,14 +27,9 @@ typedef struct
 {
   guint64 number; /* by which the other end knows it; never given twice */
   guint64 begin, end;
-  /* The directory's. */
-  GArray *good; /* PtoRemoteSpan, by address, apart */
-  /* The same, of these what is nowhere else, apart from each other, too: was left there for a
-   * while, and stays there. The block is not thrown away before there is nothing of either. */
-  GArray *left;
-  GArray *stays;
-  GList link;  /* in the order of the last use */
-  guint users; /* tasks that are under way */
+  struct pto_spans good; /* the directory's; it says what their tags are */
+  GList link;            /* in the order of the last use */
+  guint users;           /* tasks that are under way */
 } PtoRemoteBlock;
 
 /* Some of a block that was left there. */
@@ -68,9 +65,8 @@ void pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint6
 void pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* Of the range, what was left there (PtoRemoteLeft); what stays is not listed. */
 GArray *pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
-/* The range is not what it is here any more, in no block but this one (or NULL). */
-void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
-                                  const PtoRemoteBlock *but);
+/* The range is not what it is here any more, in no block. */
+void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
 /* The same of what is here as well: what is only there stays as it is. */
 void pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
 /* And the other way round: what was only there is not there any more. */

@@ -41,14 +41,6 @@ typedef struct
   gboolean is_recalled;
 } PtoRemoteBatch;
 
-/* What was left at the other end, and had to come here before it was wanted. */
-typedef struct
-{
-  guint64 begin, end; /* addresses that it belongs to ... */
-  guint64 origin;     /* ... and that of the first of these bytes */
-  GBytes *bytes;
-} PtoRemoteStash;
-
 struct _PtoRemoteChild
 {
   /* Immutable. */
@@ -71,7 +63,7 @@ struct _PtoRemoteChild
   GHashTable *digests;           /* of what was sent -> that by which the other end knows it */
   GHashTable *collectives;       /* digests of those that ranks of the worker's job run together */
   PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
-  GArray *stash;                 /* PtoRemoteStash, by address, apart */
+  struct pto_spans stash;        /* bridge-results.c's */
   guint64 read_writes;           /* so far the log was read ... */
   gboolean has_missed;           /* ... and not all of it was */
   struct pto_traffic *traffic;
@@ -141,7 +133,6 @@ gboolean pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *ca
 
 /* --- bridge-results.c --- */
 
-void pto_remote_child_clear_stash (gpointer data);
 void pto_remote_child_drop_stash (PtoRemoteChild *self, guint64 begin, guint64 end);
 /* Where what belongs to the address is, if it is not at the other end; *end: no farther than so. */
 gconstpointer pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *end);

@@ -117,7 +117,7 @@ find_piece (const GArray *pieces, guint64 address)
 static void
 forget_range (PtoRemoteChild *self, guint64 begin, guint64 end)
 {
-  pto_remote_directory_remove (self->directory, begin, end, NULL);
+  pto_remote_directory_remove (self->directory, begin, end);
   pto_remote_child_drop_stash (self, begin, end);
 }
 

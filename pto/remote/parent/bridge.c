@@ -560,8 +560,6 @@ pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent 
   self->parameters = g_variant_ref_sink (parameters);
   self->chips = g_variant_ref_sink (chips);
   pto_trace_pieces_init (&self->pieces);
-  self->stash = g_array_new (FALSE, FALSE, sizeof (PtoRemoteStash));
-  g_array_set_clear_func (self->stash, pto_remote_child_clear_stash);
   self->late = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, NULL);
   self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
                                          (GDestroyNotify) g_error_free);
@@ -576,7 +574,8 @@ pto_remote_child_free (PtoRemoteChild *self)
   /* Of a process that was forked it has nothing. */
   pto_trace_pieces_clear (&self->pieces);
   g_clear_pointer (&self->directory, pto_remote_directory_free);
-  g_array_unref (self->stash);
+  pto_remote_child_drop_stash (self, 0, G_MAXUINT64);
+  pto_spans_clear (&self->stash);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->late);
   g_hash_table_unref (self->digests);
