@@ -34,13 +34,14 @@ static guint64
 get_levels (LevelMachine *self, const PtoTargets *targets)
 {
   guint64 levels = 0;
-  guint n = self->parent.node->children->len;
 
-  if (targets == NULL)
-    return pto_machine_level_get_worker_levels (self);
-  for (guint i = 0; i < n; i++)
-    if (pto_targets_have (targets, i))
-      levels |= G_GUINT64_CONSTANT (1) << pto_tree_node_peek_child (self->parent.node, i)->level;
+  for (guint i = 0; i < self->parent.node->children->len; i++)
+    {
+      guint level = pto_tree_node_peek_child (self->parent.node, i)->level;
+
+      if (targets != NULL ? pto_targets_have (targets, i) : level > 2)
+        levels |= G_GUINT64_CONSTANT (1) << level;
+    }
   return levels;
 }
 

@@ -84,7 +84,8 @@ ask (LevelMachine *self, const PtoMachineRun *run, Gathering *gathering)
   const struct pto_level_lent lent = { free_left, (guint64) (guintptr) gathering, 0 };
   struct pto_level_targets targets = { 0 };
 
-  pto_level_add_targets (self->level, PTO_CHILD_NEXT, 0, &targets);
+  for (guint i = 0; i < gathering->n; i++)
+    pto_level_add_target (&targets, i);
   return pto_level_gather (self->level, &targets, &address, sizeof address, &lent,
                            run->is_cancelled, run->data);
 }

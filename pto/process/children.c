@@ -430,15 +430,6 @@ pto_family_end (struct pto_family *family)
 
 /* --- any thread --- */
 
-bool
-pto_family_is_meant (const struct pto_family *family, uint32_t index, enum pto_child_kind kind,
-                     uint32_t serves)
-{
-  const struct pto_child *child = &family->children[index];
-
-  return child->kind == kind && (serves == 0 || child->level == serves);
-}
-
 void
 pto_family_wait (struct pto_family *family, const struct pto_child *child, uint32_t life,
                  uint64_t ns)

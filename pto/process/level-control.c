@@ -182,15 +182,6 @@ pto_level_has_memory (const Tensor *tensor)
   return pto_engine_locate (&located) != NULL || located.buffer.addr != 0;
 }
 
-void
-pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
-                       struct pto_level_targets *targets)
-{
-  for (uint32_t i = 0; i < level->family.n_children; i++)
-    if (pto_family_is_meant (&level->family, i, kind, serves))
-      targets->bits[i / 64] |= UINT64_C (1) << (i % 64);
-}
-
 enum pto_status
 pto_level_control (struct pto_level *level, enum pto_request request,
                    const struct pto_level_targets *targets, const uint8_t *digest, const void *body,
@@ -251,7 +242,7 @@ send_to_one (struct pto_level *level, uint32_t child, const void *body, uint64_t
 {
   struct pto_level_targets targets = { 0 };
 
-  targets.bits[child / 64] = UINT64_C (1) << (child % 64);
+  pto_level_add_target (&targets, child);
   return send_control (level, PTO_REQUEST_MEMORY, &targets, NULL, body, bytes, report);
 }
 

@@ -764,17 +764,12 @@ pto_level_cancel (struct pto_level *level)
 
 /* --- inside an orchestration --- */
 
-struct pto_level *
-pto_level_of_runtime (PTO2Runtime *rt)
-{
-  return (struct pto_level *) ((char *) rt - offsetof (struct pto_level, machine.runtime));
-}
-
 static PTO2TaskId
 submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
                int32_t n_params)
 {
-  struct pto_level *level = pto_level_of_runtime (rt);
+  struct pto_level *level
+      = (struct pto_level *) ((char *) rt - offsetof (struct pto_level, machine.runtime));
 
   pto_engine_fail (
       &level->machine.engine, (enum pto_status) PTO_STATUS_NOT_SUPPORTED,
@@ -788,10 +783,4 @@ uint64_t
 pto_level_progress (const struct pto_level *level)
 {
   return pto_engine_completed (&level->machine.engine) + pto_pool_beats (level->pool);
-}
-
-uint32_t
-pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind)
-{
-  return level->family.n_kind[kind];
 }

@@ -87,7 +87,6 @@ void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_t
 
 /* --- inside an orchestration, on its thread --- */
 
-struct pto_level *pto_level_of_runtime (PTO2Runtime *rt);
 /* submit: its kernel is the callable's number; its parameters are all members' tensors, then all
  * members' scalars. Queue, members and extra are not read. *id: what it is called. Refuses what no
  * child could see or run; then nothing is submitted and the run goes on. Gives the run's status
@@ -126,9 +125,11 @@ struct pto_level_targets
 {
   uint64_t bits[PTO_CHILDREN_MAX / 64];
 };
-/* Those of that kind; serves: the level that a NEXT child must have, 0: any. */
-void pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind,
-                            uint32_t serves, struct pto_level_targets *targets);
+static inline void
+pto_level_add_target (struct pto_level_targets *targets, uint32_t child)
+{
+  targets->bits[child / 64] |= UINT64_C (1) << (child % 64);
+}
 /* REGISTER: to every target that is not gone, in two phases (struct pto_control): either all of
  * them have it when this returns, before any task that is submitted after that, or none. On a no,
  * a death before all have agreed, and when cancelled, all are asked to UNREGISTER; the report is
@@ -191,4 +192,3 @@ bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
 /* Has a tensor of the run under way memory, or has no task been submitted yet that outputs it? The
  * thread that submits. */
 bool pto_level_has_memory (const Tensor *tensor);
-uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

@@ -432,7 +432,8 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       /* What follows may take long there, and is asked for without a word in between. */
       || !look_after_connection (self, call, error))
     return FALSE;
-  below = pto_machine_level_list_known (self->node->machine);
+  pto_machine_level_take_snapshot ((LevelMachine *) self->node->machine);
+  below = pto_machine_level_list (self->node->machine, G_MAXUINT);
   for (guint i = 0; i < below->len; i++)
     {
       PtoRegistration *registration = g_ptr_array_index (below, i);
