@@ -444,7 +444,6 @@ static gboolean
 name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, GError **error)
 {
   const PtoTreeNode *node = self->parent.node;
-  g_autofree char *path = pto_tree_node_dup_path (node);
   g_autofree char *ids = NULL;
   const PtoTreeNode *child;
 
@@ -455,12 +454,13 @@ name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, G
         return check_can_be_sent (callable, child, error);
       return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                          _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                         pto_machine_level_describe_kind (callable->kind), id, path, child->level);
+                         pto_machine_level_describe_kind (callable->kind), id,
+                         pto_tree_node_get_path (node).text, child->level);
     }
   ids = pto_tree_node_describe_ids (node);
   return pto_refuse (error, PTO_ERROR_NOT_FOUND,
-                     _ ("%s has no worker %d: the ids of its workers are %s"), path, id,
-                     ids[0] != '\0' ? ids : _ ("none"));
+                     _ ("%s has no worker %d: the ids of its workers are %s"),
+                     pto_tree_node_get_path (node).text, id, ids[0] != '\0' ? ids : _ ("none"));
 }
 
 gboolean
@@ -481,13 +481,9 @@ pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, cons
             return FALSE;
         }
       else if (workers[i] < 0 || number >= n_subs)
-        {
-          g_autofree char *path = pto_tree_node_dup_path (machine->node);
-
-          return pto_refuse (error, PTO_ERROR_NOT_FOUND,
-                             _ ("%s has no SUB worker %d: it has %u, which count from 0"), path,
-                             workers[i], n_subs);
-        }
+        return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                           _ ("%s has no SUB worker %d: it has %u, which count from 0"),
+                           pto_tree_node_get_path (machine->node).text, workers[i], n_subs);
       pto_targets_add (targets, number);
     }
   return TRUE;

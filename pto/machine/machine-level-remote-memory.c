@@ -97,26 +97,30 @@ remove_memory (LevelMachine *self, guint64 begin)
   g_mutex_unlock (&self->parent.lock);
 }
 
-static char *
-dup_child_path (LevelMachine *self, guint child)
+static PtoNodePath
+child_path (LevelMachine *self, guint child)
 {
-  return pto_tree_node_dup_path (pto_tree_node_peek_child (self->parent.node, child));
+  return pto_tree_node_get_path (pto_tree_node_peek_child (self->parent.node, child));
+}
+
+static PtoNodePath
+own_path (LevelMachine *self)
+{
+  return pto_tree_node_get_path (self->parent.node);
 }
 
 static gboolean
 check_life (LevelMachine *self, const Memory *memory, GError **error)
 {
   guint32 life = pto_writes_life (pto_level_writes (self->level), memory->child);
-  g_autofree char *path = NULL;
 
   if (memory->life == life)
     return TRUE;
-  path = dup_child_path (self, memory->child);
   return pto_refuse (error, PTO_ERROR_WORKER_LOST,
                      _ ("memory 0x%" PRIx64
                         " is of life %u of %s, which was lost, and all of its memory "
                         "with it; this is its life %u: ask that one for memory"),
-                     memory->begin, memory->life, path, life);
+                     memory->begin, memory->life, child_path (self, memory->child).text, life);
 }
 
 /* All of those bytes are of one. */
@@ -130,27 +134,22 @@ gboolean
 pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 bytes, guint argument,
                                 int id, GError **error)
 {
-  g_autofree char *path = NULL;
   Memory memory;
   guint own;
 
   if (!find_all (self, address, bytes, &memory))
-    {
-      path = pto_tree_node_dup_path (self->parent.node);
-      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
-                         _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
-                            "): it was given back, or it is that of a worker elsewhere"),
-                         argument, path, address);
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
+                          "): it was given back, or it is that of a worker elsewhere"),
+                       argument, own_path (self).text, address);
   own = pto_tree_node_peek_child (self->parent.node, memory.child)->id;
   if (id >= 0 && (guint) id == own)
     return check_life (self, &memory, error);
-  path = dup_child_path (self, memory.child);
   return pto_refuse (
       error, PTO_ERROR_INVALID_ARGS,
       _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
          "task, or let a task there copy it into a buffer"),
-      argument, path, own);
+      argument, child_path (self, memory.child).text, own);
 }
 
 /* --- graphs --- */
@@ -181,7 +180,6 @@ static int
 find_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, guint64 address,
             GError **error)
 {
-  g_autofree char *path = NULL;
   Memory memory;
   gboolean is_kept = param >= pto_plan_n_given (plan);
   gboolean is_there = find_all (self, address, plan->params[param].extent, &memory)
@@ -196,20 +194,19 @@ find_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, guin
                     pto_plan_describe_param (plan, param).text);
   else
     {
-      path = pto_tree_node_dup_path (self->parent.node);
       if (is_kept)
         g_set_error (
             error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
             _ ("it was captured with 0x%" PRIx64
                ", which is no memory of a remote worker below %s: it was given back, or it is that "
                "of a worker elsewhere. Capture anew, or give the memory as an argument"),
-            address, path);
+            address, own_path (self).text);
       else
         g_set_error (
             error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
             _ ("argument %s of the graph is no memory of a remote worker below %s (0x%" PRIx64
                "): it was given back, or it is that of a worker elsewhere"),
-            pto_plan_describe_param (plan, param).text, path, address);
+            pto_plan_describe_param (plan, param).text, own_path (self).text, address);
     }
   return -1;
 }
@@ -220,18 +217,16 @@ check_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, gui
              const struct pto_level_task *task, guint tensor, GError **error)
 {
   const struct pto_member *members = pto_level_graph_members (task);
-  g_autofree char *path = NULL;
 
   while (tensor >= members->first_tensor + (guint) members->n_tensors)
     members++;
   if (task->kind == PTO_CHILD_NEXT && members->worker == child)
     return TRUE;
-  path = dup_child_path (self, child);
   return pto_refuse (
       error, PTO_ERROR_INVALID_ARGS,
       _ ("argument %s of the graph is memory of %s, which no other worker sees. Give memory of the "
          "worker that the task names, or capture a graph whose task names worker %u"),
-      pto_plan_describe_param (plan, param).text, path,
+      pto_plan_describe_param (plan, param).text, child_path (self, child).text,
       pto_tree_node_peek_child (self->parent.node, child)->id);
 }
 
@@ -364,12 +359,10 @@ pto_machine_level_settle_memory (LevelMachine *self)
 static gboolean
 fail_for_room (LevelMachine *self, guint64 bytes, GError **error)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
   return pto_refuse (error, PTO_ERROR_NO_MEMORY,
                      _ ("no room for %" PRIu64
                         " bytes that %s and a remote worker see: set its parameter arena to more"),
-                     bytes, path);
+                     bytes, own_path (self).text);
 }
 
 /* Nothing is reserved, here or there, of what can not be. */
@@ -378,18 +371,17 @@ check_size (LevelMachine *self, guint child, guint64 size, GError **error)
 {
   const PtoTreeNode *node = pto_tree_node_peek_child (self->parent.node, child);
   guint64 arena = node->params->values[PTO_PARAMETER_ARENA];
-  g_autofree char *path = NULL;
 
   if (size > 0 && size <= arena)
     return TRUE;
-  path = pto_tree_node_dup_path (node);
   if (size == 0)
     return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
-                       _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"), path);
+                       _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"),
+                       child_path (self, child).text);
   return pto_refuse (error, PTO_ERROR_NO_MEMORY,
                      _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
                         "%" PRIu64 " bytes"),
-                     path, size, arena);
+                     child_path (self, child).text, size, arena);
 }
 
 static gboolean
@@ -557,31 +549,26 @@ check_there (LevelMachine *self, const Memory *memory, const PtoMachineMemory *u
 static gboolean
 check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GError **error)
 {
-  g_autofree char *path = NULL;
+  PtoNodePath path;
   gboolean is_there = find (self, use->device, memory);
 
   if (is_there && use->child != G_MAXUINT && use->child != memory->child)
-    {
-      g_autofree char *other = dup_child_path (self, memory->child);
-
-      path = dup_child_path (self, use->child);
-      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
-                         _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device, other, path);
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device,
+                       child_path (self, memory->child).text, child_path (self, use->child).text);
   if (is_there
       && (use->what == PTO_MEMORY_FREE || use->what == PTO_MEMORY_RELEASE
               ? use->device == memory->begin
               : use->size <= memory->bytes - (use->device - memory->begin)))
     return TRUE;
-  path = use->child != G_MAXUINT ? dup_child_path (self, use->child)
-                                 : pto_tree_node_dup_path (self->parent.node);
+  path = use->child != G_MAXUINT ? child_path (self, use->child) : own_path (self);
   if (use->what == PTO_MEMORY_FREE)
     return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
-                       use->device, path);
+                       use->device, path.text);
   return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                      _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"),
-                     use->size, use->device, path);
+                     use->size, use->device, path.text);
 }
 
 /* check_use() has found what is read. */

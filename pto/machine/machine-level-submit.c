@@ -67,13 +67,10 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, const PtoTarg
         continue;
       level = pto_tree_node_peek_child (self->parent.node, number)->level;
       if ((callable->kind == PTO_CALLABLE_CHIP) != (level == 2))
-        {
-          g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
-          return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
-                             _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                             pto_machine_level_describe_kind (callable->kind), id, path, level);
-        }
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                           _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
+                           pto_machine_level_describe_kind (callable->kind), id,
+                           pto_tree_node_get_path (self->parent.node).text, level);
       if (task->serves != 0 && task->serves != level)
         return pto_refuse (
             error, PTO_ERROR_INVALID_ARGS,
@@ -259,7 +256,6 @@ static gboolean
 find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint32 *number,
             GError **error)
 {
-  g_autofree char *path = NULL;
   g_autofree char *ids = NULL;
 
   *number = (guint32) id;
@@ -269,31 +265,28 @@ find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint
   *number = (guint32) id;
   if (!self->has_given_ids)
     return TRUE;
-  path = pto_tree_node_dup_path (self->parent.node);
   ids = pto_tree_node_describe_ids (self->parent.node);
   return pto_refuse (error, PTO_ERROR_NOT_FOUND,
-                     _ ("%s has no worker %d: the ids of its workers are %s"), path, id, ids);
+                     _ ("%s has no worker %d: the ids of its workers are %s"),
+                     pto_tree_node_get_path (self->parent.node).text, id, ids);
 }
 
 static gboolean
 refuse_worker (LevelMachine *self, const struct pto_level_task *task, const PtoTargets *targets,
                int id, GError **error)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-  GString *others = g_string_new (NULL);
+  g_autoptr (GString) others = g_string_new (NULL);
 
   for (guint i = 0; i < count_kind (self, task); i++)
     if (pto_targets_have (targets, i))
       g_string_append_printf (
           others, "%s%u", others->len > 0 ? ", " : "",
           task->kind == PTO_CHILD_SUB ? i : pto_tree_node_peek_child (self->parent.node, i)->id);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_FOUND,
       _ ("\"%s\" is not registered on worker %d of %s, but on %s: register it there, too, or "
          "name one of those"),
-      task->name, id, path, others->str);
-  g_string_free (others, TRUE);
-  return FALSE;
+      task->name, id, pto_tree_node_get_path (self->parent.node).text, others->str);
 }
 
 /* Of those that have it the one that fewest tasks of the run were bound to, so that the same graph

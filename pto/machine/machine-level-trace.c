@@ -93,10 +93,9 @@ ask (LevelMachine *self, const PtoMachineRun *run, Gathering *gathering)
 static void
 take_pieces (LevelMachine *self, PtoTrace *trace, guint child, guint64 address, guint64 size)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
   if (!pto_trace_pieces_unpack (&trace->pieces, child, (const guint8 *) (guintptr) address, size))
-    g_warning ("%s/%s has sent no record of its runs that could be read", path, trace->rows[child]);
+    g_warning ("%s/%s has sent no record of its runs that could be read",
+               pto_tree_node_get_path (self->parent.node).text, trace->rows[child]);
 }
 
 static void

@@ -275,16 +275,12 @@ warn_of_unseen_traces (LevelMachine *self)
   for (guint i = 0; i < node->children->len && !self->warned; i++)
     {
       PtoTreeNode *child = pto_tree_node_peek_child (node, i);
-      g_autofree char *path = NULL;
-      g_autofree char *own = NULL;
 
       if (child->params->values[PTO_PARAMETER_TRACE] == 0
           || !pto_machine_level_child_is_apart (node, i))
         continue;
-      path = pto_tree_node_dup_path (child);
-      own = pto_tree_node_dup_path (node);
-      g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there", path,
-                 own);
+      g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there",
+                 pto_tree_node_get_path (child).text, pto_tree_node_get_path (node).text);
       self->warned = TRUE;
     }
 }
@@ -354,14 +350,10 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
    */
   if (status == PTO_OK && choice != NULL && !self->passed_on)
-    {
-      g_autofree char *path = pto_tree_node_dup_path (machine->node);
-
-      pto_log (G_LOG_LEVEL_WARNING,
-               "%s of the run's configuration had no effect on %s, which is no chip: give a "
-               "configuration to the tasks for chips",
-               choice, path);
-    }
+    pto_log (G_LOG_LEVEL_WARNING,
+             "%s of the run's configuration had no effect on %s, which is no chip: give a "
+             "configuration to the tasks for chips",
+             choice, pto_tree_node_get_path (machine->node).text);
   if (status == PTO_OK)
     return dumped;
   if (failure.bytes > 0)
