@@ -82,11 +82,10 @@ typedef struct
   int n_words;
 
   /* --- under the parent's lock --- */
-  guint n_kernels;   /* used at some time */
-  gboolean recorded; /* the chip holds a record: no run is under way */
-  gboolean checked;  /* the same of what was touched */
-  char **kernel_names;
-  guint n_kernel_names;
+  guint n_kernels;         /* used at some time */
+  gboolean recorded;       /* the chip holds a record: no run is under way */
+  gboolean checked;        /* the same of what was touched */
+  GPtrArray *kernel_names; /* by function id, NULL where there is none; of that record */
   char *title;
   PtoTrace *trace; /* made on the first request */
 } ChipMachine;
@@ -469,12 +468,6 @@ prepare_checked_run (ChipMachine *self, const PtoMachineRun *run, GError **error
 /* --- life --- */
 
 static gboolean
-chip_prepare (PtoMachine *machine, GError **error)
-{
-  return TRUE;
-}
-
-static gboolean
 chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
@@ -516,26 +509,6 @@ chip_stop (PtoMachine *machine)
   pto_machine_release_heaps (machine);
 }
 
-/* Names by function id, NULL where there is none: for the record of a run. */
-static char **
-copy_kernel_names (const struct pto_kernel *kernels, guint n_kernels)
-{
-  char **names = g_new0 (char *, n_kernels + 1);
-
-  for (guint i = 0; i < n_kernels; i++)
-    names[i] = g_strdup (kernels[i].name);
-  return names;
-}
-
-static void
-clear_kernel_names (ChipMachine *self)
-{
-  for (guint i = 0; i < self->n_kernel_names; i++)
-    g_free (self->kernel_names[i]);
-  g_clear_pointer (&self->kernel_names, g_free);
-  self->n_kernel_names = 0;
-}
-
 static void
 chip_free (PtoMachine *machine)
 {
@@ -544,7 +517,7 @@ chip_free (PtoMachine *machine)
   chip_stop (machine);
   g_free (self->kernels);
   g_free (self->checked_kernels);
-  clear_kernel_names (self);
+  g_ptr_array_unref (self->kernel_names);
   g_free (self->title);
   pto_machine_take_down (machine);
   g_free (self);
@@ -646,18 +619,17 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, PtoArgsUse use,
 }
 
 G_GNUC_PRINTF (3, 4)
-static void
+static gboolean
 set_call_error (GError **error, enum pto_status status, const char *format, ...)
 {
-  struct pto_report report = { .status = status };
   g_autofree char *message = NULL;
   va_list args;
 
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_strlcpy (report.message, message, sizeof report.message);
-  pto_error_set_from_report (error, status, &report);
+  pto_error_set_status (error, status, message);
+  return FALSE;
 }
 
 /* A call of an orchestration's code. */
@@ -708,12 +680,9 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
   call.n_words = self->n_words;
   status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
   if (status != PTO_OK)
-    {
-      set_call_error (error, status,
-                      _ ("orchestration \"%s\" (%s): aicpu_orchestration_config() %s"), name,
-                      pto_callable_get_origin (run->registration->callable), why);
-      return FALSE;
-    }
+    return set_call_error (error, status,
+                           _ ("orchestration \"%s\" (%s): aicpu_orchestration_config() %s"), name,
+                           pto_callable_get_origin (run->registration->callable), why);
   if (call.result == self->n_words)
     return TRUE;
   given
@@ -761,19 +730,18 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
   if (status == PTO_OK && call.result == 0)
     return TRUE;
   if (status == PTO_OK)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
-                 _ ("orchestration \"%s\" failed: %s() returned %d"), run->registration->name,
-                 PTO_DEVICE_CODE (callable)->symbol, call.result);
-  else if (line > 0)
-    set_call_error (
+    return pto_refuse (error, PTO_ERROR_EXPLICIT,
+                       _ ("orchestration \"%s\" failed: %s() returned %d"), run->registration->name,
+                       PTO_DEVICE_CODE (callable)->symbol, call.result);
+  if (line > 0)
+    return set_call_error (
         error, status, _ ("orchestration \"%s\": after the submit at %s:%d it %s"),
         run->registration->name,
         name_source (pto_callable_get_origin (callable), pto_chip_last_file (self->chip)), line,
         why);
-  else
-    set_call_error (error, status, _ ("orchestration \"%s\" (%s): before its first submit it %s"),
-                    run->registration->name, pto_callable_get_origin (callable), why);
-  return FALSE;
+  return set_call_error (error, status,
+                         _ ("orchestration \"%s\" (%s): before its first submit it %s"),
+                         run->registration->name, pto_callable_get_origin (callable), why);
 }
 
 static gboolean
@@ -810,9 +778,9 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   self->recorded = run_config->record > 0 || pto_params_recording (self->parent.params) > 0;
   if (self->recorded)
     {
-      clear_kernel_names (self);
-      self->kernel_names = copy_kernel_names (program.kernels, n_names);
-      self->n_kernel_names = n_names;
+      g_ptr_array_set_size (self->kernel_names, 0);
+      for (guint i = 0; i < n_names; i++)
+        g_ptr_array_add (self->kernel_names, g_strdup (program.kernels[i].name));
       g_free (self->title);
       self->title = g_strdup (run->title);
     }
@@ -968,8 +936,9 @@ make_trace (ChipMachine *self)
   if (records == NULL)
     return NULL;
   pto_chip_trace_topology (self->chip, &topology);
-  return pto_trace_new_from_run (records, &topology, (const char *const *) self->kernel_names,
-                                 self->n_kernel_names, self->title);
+  return pto_trace_new_from_run (records, &topology,
+                                 (const char *const *) self->kernel_names->pdata,
+                                 self->kernel_names->len, self->title);
 }
 
 static PtoTrace *
@@ -1029,7 +998,6 @@ chip_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error
 
 static const PtoMachineOps chip_ops = {
   .accepts = pto_machine_chip_accepts,
-  .prepare = chip_prepare,
   .start = chip_start,
   .stop = chip_stop,
   .free = chip_free,
@@ -1054,24 +1022,15 @@ static const PtoMachineOps chip_ops = {
 };
 
 void
-pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n)
+pto_machine_chip_use (PtoMachine *machine, const struct pto_heaps *heaps,
+                      struct pto_machine_totals *totals, struct pto_core_note *notes, guint n_notes)
 {
   ChipMachine *self = (ChipMachine *) machine;
 
+  self->heaps = heaps;
+  self->totals = totals;
   self->notes = notes;
-  self->n_notes = n;
-}
-
-void
-pto_machine_chip_set_totals (PtoMachine *machine, struct pto_machine_totals *totals)
-{
-  ((ChipMachine *) machine)->totals = totals;
-}
-
-void
-pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps)
-{
-  ((ChipMachine *) machine)->heaps = heaps;
+  self->n_notes = n_notes;
 }
 
 PtoMachine *
@@ -1081,5 +1040,6 @@ pto_machine_new_chip (PtoTreeNode *node, const struct pto_params *params)
 
   pto_machine_set_up (&self->parent, &chip_ops, node, params);
   self->kernels = g_new0 (struct pto_kernel, PTO_MAX_KERNELS);
+  self->kernel_names = g_ptr_array_new_with_free_func (g_free);
   return &self->parent;
 }

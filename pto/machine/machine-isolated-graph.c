@@ -19,12 +19,6 @@
 #include <string.h>
 
 void
-pto_isolated_lose_graphs (IsolatedMachine *self)
-{
-  g_hash_table_remove_all (self->graphs);
-}
-
-void
 pto_isolated_forget_graphs (IsolatedMachine *self)
 {
   GHashTableIter iter;

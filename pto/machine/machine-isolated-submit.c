@@ -164,8 +164,7 @@ has_other_writers (const IsolatedRecorder *recorder, const struct pto_overrun *o
 }
 
 char *
-pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun,
-                               const char *(*name) (IsolatedMachine *self, guint32 kernel))
+pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun)
 {
   const IsolatedWriter *writer = g_hash_table_lookup (self->recorder.writers, &overrun->end);
   g_autoptr (GString) first = NULL;
@@ -190,8 +189,8 @@ pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *
                               " bytes past argument %u (declared %s [",
                               overrun->bytes),
                           PTO_TASK_LOCAL (writer->last), PTO_TASK_RING (writer->last),
-                          name (self, writer->kernel), last->str, overrun->bytes, writer->argument,
-                          pto_dtype_name (writer->tensor.dtype));
+                          pto_isolated_name_kernel (self, writer->kernel), last->str,
+                          overrun->bytes, writer->argument, pto_dtype_name (writer->tensor.dtype));
   for (guint d = 0; d < writer->tensor.ndims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",
                             writer->tensor.shapes[d]);

@@ -73,7 +73,7 @@ make_solo (IsolatedMachine *self, GError **error)
   struct pto_report report = { 0 };
 
   for (guint lane = 0; lane < PTO_SOLO_LANES; lane++)
-    pto_isolated_child_get_server (&self->child, lane, &config.servers[lane]);
+    pto_isolated_child_get_server (&self->child, &config.servers[lane]);
   self->solo = pto_solo_new (&config, &report);
   if (self->solo == NULL)
     return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
@@ -270,7 +270,7 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
           pto_log (G_LOG_LEVEL_WARNING,
                    "the chip's process %s after its last run; there is another one now", how);
         }
-      pto_isolated_lose_graphs (self);
+      g_hash_table_remove_all (self->graphs);
       self->shared->n_written = self->shared->n_read = self->n_read = 0;
       if (!pto_machine_map_heaps (&self->parent, error))
         return FALSE;
@@ -291,13 +291,6 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
   return self->is_up;
 }
 
-static gboolean
-isolated_prepare (PtoMachine *machine, GError **error)
-{
-  /* Nothing is below it, or beside it in a tree. */
-  return TRUE;
-}
-
 static void
 isolated_stop (PtoMachine *machine)
 {
@@ -307,7 +300,7 @@ isolated_stop (PtoMachine *machine)
   g_mutex_lock (&self->control);
   self->wants_up = self->is_up = self->recorded = self->is_dirty = FALSE;
   g_clear_object (&self->trace);
-  pto_isolated_lose_graphs (self);
+  g_hash_table_remove_all (self->graphs);
   if (self->memory.take != NULL)
     pto_device_memory_clear (&self->memory);
   g_clear_pointer (&self->stage, pto_stage_free);
@@ -582,8 +575,8 @@ pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns)
   return TRUE;
 }
 
-static const char *
-find_kernel_name (IsolatedMachine *self, guint32 kernel)
+const char *
+pto_isolated_name_kernel (IsolatedMachine *self, guint32 kernel)
 {
   const char *name = NULL;
 
@@ -628,7 +621,7 @@ append_note (IsolatedMachine *self, GString *text, struct pto_core_note *note)
 
   pto_text_copy (core, sizeof core, note->name, strnlen (note->name, sizeof note->name));
   g_string_append_printf (text, "task %u of ring %u (%s) on core %s", PTO_TASK_LOCAL (task),
-                          PTO_TASK_RING (task), find_kernel_name (self, kernel), core);
+                          PTO_TASK_RING (task), pto_isolated_name_kernel (self, kernel), core);
   pto_text_copy (file, sizeof file, note->file, strnlen (note->file, sizeof note->file));
   pto_isolated_append_place (text, (IsolatedPlace){ file, line });
 }
@@ -743,54 +736,55 @@ check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint 
   return pto_error_set_from_report (error, pto_plan_check (plan, given, n, &report), &report);
 }
 
+/* Arguments of all but a function, each in its place, if the child may have them. */
 static gboolean
-put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
-          guint32 *n_args, GError **error)
+make_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
+           struct pto_chip_arg **args, guint *n, GError **error)
 {
   const PtoMachineRun *run = self->run;
-  g_autofree struct pto_chip_arg *args = NULL;
-  gsize n_kernels = plan != NULL ? plan->n_kernels : 0;
   struct pto_report report = { 0 };
-  gpointer to;
-  guint n;
 
-  args = pto_machine_make_chip_args (run->args, run->title, PTO_ARGS_OF_CHIP, &n, error);
-  if (args == NULL || (plan != NULL && !check_args (plan, args, n, error))
-      || !place_args (self, run, args, n, error))
+  *args = pto_machine_make_chip_args (run->args, run->title, PTO_ARGS_OF_CHIP, n, error);
+  if (*args == NULL || (plan != NULL && !check_args (plan, *args, *n, error))
+      || !place_args (self, run, *args, *n, error))
     return FALSE;
   if (plan != NULL && !pto_isolated_watch_numbers (self, plan, kernels, &report))
     return pto_error_set_from_report (error, report.status, &report);
   /* A function names more while it is called, but nothing of what it is captured as is run. */
   if (run->registration != NULL || plan != NULL)
     pto_stage_fence (self->stage);
-  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN,
-                                  n * sizeof *args + n_kernels * sizeof *kernels, &self->body,
-                                  error);
-  if (to == NULL)
-    return FALSE;
-  memcpy (to, args, n * sizeof *args);
-  if (n_kernels > 0)
-    memcpy ((struct pto_chip_arg *) to + n, kernels, n_kernels * sizeof *kernels);
-  *n_args = n;
   return TRUE;
 }
 
-/* The text of a schedule, of any length, where the child sees it. */
+/* The body of RUN: arguments, numbers of kernels, the text of a schedule. */
 static gboolean
-put_schedule (IsolatedMachine *self, GError **error)
+put_body (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
+          GError **error)
 {
-  const char *schedule = self->run->schedule;
-  gsize bytes = schedule != NULL ? strlen (schedule) + 1 : 0;
+  const PtoMachineRun *run = self->run;
+  gboolean has_args = run->registration != NULL || run->capture != NULL || plan != NULL;
+  g_autofree struct pto_chip_arg *args = NULL;
+  gsize kernels_size = plan != NULL ? plan->n_kernels * sizeof *kernels : 0;
+  gsize text_size = run->schedule != NULL ? strlen (run->schedule) + 1 : 0;
+  gsize args_size;
+  guint8 *to;
+  guint n = 0;
 
-  if (bytes > 0)
-    {
-      self->schedule = pto_arena_alloc (bytes);
-      if (self->schedule == 0)
-        return pto_refuse (error, PTO_ERROR_NO_MEMORY,
-                           _ ("no room for a schedule of %zu bytes: set arena to more"), bytes);
-      memcpy ((gpointer) (guintptr) self->schedule, schedule, bytes);
-    }
-  self->shared->schedule = self->schedule;
+  if (has_args && !make_args (self, plan, kernels, &args, &n, error))
+    return FALSE;
+  args_size = n * sizeof *args;
+  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN, args_size + kernels_size + text_size,
+                                  &self->body, error);
+  if (to == NULL)
+    return FALSE;
+  if (n > 0)
+    memcpy (to, args, args_size);
+  if (kernels_size > 0)
+    memcpy (to + args_size, kernels, kernels_size);
+  if (text_size > 0)
+    memcpy (to + args_size + kernels_size, run->schedule, text_size);
+  self->shared->n_args = n;
+  self->shared->schedule_at = text_size > 0 ? (guint32) (args_size + kernels_size) : 0;
   return TRUE;
 }
 
@@ -801,11 +795,7 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
   const PtoMachineRun *run = self->run;
   IsolatedShared *shared = self->shared;
 
-  shared->n_args = 0;
-  if ((run->registration != NULL || run->capture != NULL || plan != NULL)
-      && !put_args (self, plan, kernels, &shared->n_args, error))
-    return FALSE;
-  if (!put_schedule (self, error))
+  if (!put_body (self, plan, kernels, error))
     return FALSE;
   if (run->registration != NULL)
     memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
@@ -914,7 +904,6 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   self->died = self->is_cancelled = self->posted = FALSE;
   self->shared->has_statistics = FALSE;
   self->body = (IsolatedBody){ 0 };
-  self->schedule = 0;
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
   self->ended_as = 0;
@@ -932,8 +921,6 @@ end_run (IsolatedMachine *self)
   take_messages (self);
   pto_solo_take_words (self->solo);
   pto_isolated_free_body (&self->body);
-  if (self->schedule != 0)
-    pto_arena_free (self->schedule, strlen (self->run->schedule) + 1);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = self->posted && !self->died;
@@ -971,9 +958,9 @@ end_stage (IsolatedMachine *self, GError **error)
   g_autofree char *who = NULL;
 
   if (status == PTO_OK)
-    return pto_isolated_check_numbers (self, find_kernel_name, error);
+    return pto_isolated_check_numbers (self, error);
   if (overrun.bytes > 0)
-    who = pto_isolated_describe_overrun (self, &overrun, find_kernel_name);
+    who = pto_isolated_describe_overrun (self, &overrun);
   return who != NULL ? pto_refuse (error, PTO_ERROR_OUT_OF_BOUNDS, "%s", who)
                      : pto_error_set_from_report (error, status, &report);
 }
@@ -1047,10 +1034,10 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
   IsolatedShared *shared = self->shared;
   guint64 address;
 
-  shared->fetch_address = 0;
+  shared->fetched = (PtoChildTrace){ 0 };
   if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
     return 0;
-  *size = shared->fetch_size;
+  *size = shared->fetched.size;
   if (*size == 0)
     return 0;
   address = pto_arena_alloc (*size);
@@ -1060,8 +1047,7 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
                    _ ("%s: no room for %" PRIu64 " bytes: set arena to more"), what, *size);
       return 0;
     }
-  shared->fetch_address = address;
-  shared->fetch_room = *size;
+  shared->fetched = (PtoChildTrace){ .address = address, .room = *size };
   if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
     return address;
   pto_arena_free (address, *size);
@@ -1151,7 +1137,6 @@ isolated_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *count
 
 static const PtoMachineOps isolated_ops = {
   .accepts = pto_machine_chip_accepts,
-  .prepare = isolated_prepare,
   .start = isolated_start,
   .stop = isolated_stop,
   .free = isolated_free,
@@ -1173,26 +1158,15 @@ static const PtoMachineOps isolated_ops = {
   .count = isolated_count,
 };
 
-static void
-unref_registration (gpointer data)
-{
-  pto_registration_unref (data);
-}
-
-static void
-release_tag (gpointer data)
-{
-  g_atomic_rc_box_release (data);
-}
-
 PtoMachine *
 pto_machine_new_isolated (PtoTreeNode *node, const struct pto_params *params)
 {
   IsolatedMachine *self = g_new0 (IsolatedMachine, 1);
 
   pto_machine_set_up (&self->parent, &isolated_ops, node, params);
-  self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
-  self->graphs = g_hash_table_new_full (NULL, NULL, release_tag, NULL);
+  self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL,
+                                       (GDestroyNotify) pto_registration_unref);
+  self->graphs = g_hash_table_new_full (NULL, NULL, g_atomic_rc_box_release, NULL);
   self->names = g_ptr_array_new ();
   self->calls = g_new0 (guint32, PTO_ISOLATED_NOTES);
   g_mutex_init (&self->control);

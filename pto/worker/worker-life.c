@@ -220,7 +220,8 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
   pto_answer_look_at_environment ();
   if (cancellable != NULL)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancel_start), starting, NULL);
-  ok = check_children (worker, error) && machine->ops->prepare (machine, error);
+  ok = check_children (worker, error)
+       && (machine->ops->prepare == NULL || machine->ops->prepare (machine, error));
   /* A thread more, behind all forks: a start that takes long can be asked, too. A chip forks when
    * it starts. */
   if (ok && worker->node.level > 2)
