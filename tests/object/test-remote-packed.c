@@ -150,12 +150,11 @@ change (GVariant *body)
       g_variant_new ("(@ay)", pto_remote_take_bytes (g_bytes_new_take (tight, left))));
 }
 
-GVariant *__wrap_pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
-                                        const char *method, GVariant *arguments, const char *type,
-                                        GError **error);
+GVariant *__wrap_pto_remote_child_call (PtoRemoteChild *self, const char *method,
+                                        GVariant *arguments, const char *type, GError **error);
 GVariant *
-__wrap_pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const char *method,
-                              GVariant *arguments, const char *type, GError **error)
+__wrap_pto_remote_child_call (PtoRemoteChild *self, const char *method, GVariant *arguments,
+                              const char *type, GError **error)
 {
   g_autoptr (GVariant) body = NULL;
   g_autoptr (GVariant) reply = NULL;
@@ -243,6 +242,7 @@ run_one (void)
 
   memcpy (before, board, sizeof before);
   call.args.tensor_count = (gint32) make_task (tensors, expected);
+  test.child->call = &call;
   status = pto_remote_child_run_tasks (test.child, &call, failure);
   mutate_look_at (failure->text, failure->bytes);
   mutate_look_at (failure->detail, failure->detail_bytes);

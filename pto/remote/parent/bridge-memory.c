@@ -22,19 +22,18 @@
 
 /* What is not needed any more goes, too. */
 static gboolean
-begin (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+begin (PtoRemoteChild *self, GError **error)
 {
   GVariant *dropped = pto_remote_child_make_dropped (self);
   g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, call, "Begin",
-      g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)), "()", error);
+      self, "Begin", g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
+      "()", error);
 
   return reply != NULL;
 }
 
 static gboolean
-take (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRequest *request,
-      GError **error)
+take (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   gboolean again = FALSE;
 
@@ -50,7 +49,7 @@ take (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
       guint64 end = request->address + request->bytes;
 
       pto_remote_directory_own (self->directory, request->address, end);
-      if (begin (self, call, &refused))
+      if (begin (self, &refused))
         break;
       pto_remote_directory_disown (self->directory, request->address);
       /* What is kept there of tasks makes room, once. */
@@ -93,15 +92,15 @@ find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error
 
 /* All of it is there: nothing of it travels. */
 static gboolean
-copy_there (PtoRemoteChild *self, const struct pto_call *call,
-            const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from, GError **error)
+copy_there (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from,
+            GError **error)
 {
   const PtoRemoteBlock *to = find_owned (self, request->target, request->bytes, error);
   g_autoptr (GVariant) reply = NULL;
 
   if (to == NULL)
     return FALSE;
-  reply = pto_remote_child_call (self, call, "Copy",
+  reply = pto_remote_child_call (self, "Copy",
                                  g_variant_new ("(ttttt)", from->number,
                                                 request->address - from->begin, to->number,
                                                 request->target - to->begin, request->bytes),
@@ -110,8 +109,7 @@ copy_there (PtoRemoteChild *self, const struct pto_call *call,
 }
 
 static gboolean
-copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRequest *request,
-      GError **error)
+copy (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   const PtoRemoteBlock *block;
   guint64 offset;
@@ -122,18 +120,18 @@ copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
   if (block == NULL)
     return FALSE;
   if (request->what == PTO_MEMORY_COPY)
-    return copy_there (self, call, request, block, error);
+    return copy_there (self, request, block, error);
   offset = request->address - block->begin;
   if (request->what == PTO_MEMORY_COPY_TO)
     {
-      if (!pto_remote_child_put (self, call, block->number, offset,
+      if (!pto_remote_child_put (self, block->number, offset,
                                  (gconstpointer) (guintptr) request->staging, request->bytes,
                                  error))
         return FALSE;
       pto_remote_child_count (&self->traffic->sent, request->bytes);
       return TRUE;
     }
-  if (!pto_remote_child_fetch (self, call, block->number, offset, request->staging, request->bytes,
+  if (!pto_remote_child_fetch (self, block->number, offset, request->staging, request->bytes,
                                error))
     return FALSE;
   pto_remote_child_count (&self->traffic->received, request->bytes);
@@ -165,7 +163,7 @@ pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, 
   switch (request.what)
     {
     case PTO_MEMORY_MALLOC:
-      return take (self, call, &request, error);
+      return take (self, &request, error);
     case PTO_MEMORY_FREE:
       give_back (self, &request);
       return TRUE;
@@ -173,6 +171,6 @@ pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, 
       return check_life (self, &request, error)
              && find_owned (self, request.address, request.bytes, error) != NULL;
     default:
-      return copy (self, call, &request, error);
+      return copy (self, &request, error);
     }
 }

@@ -52,8 +52,9 @@ struct _PtoRemoteChild
   guint32 life; /* of the child, that this process is; 0: not connected yet */
 
   /* The serving thread's. */
-  PtoRemoteStream *stream; /* NULL: not connected */
-  GPid process;            /* that was launched; 0: none */
+  const struct pto_call *call; /* the request that is served */
+  PtoRemoteStream *stream;     /* NULL: not connected */
+  GPid process;                /* that was launched; 0: none */
   PtoRemoteFabric *fabric; /* for what is too large for a message; NULL: it goes over the stream */
   gboolean sends_serialized; /* both ends have said so */
   GHashTable *refused;       /* digest -> GError: why a function of this process can not be there */
@@ -91,9 +92,8 @@ pto_remote_child_count (_Atomic uint64_t *counter, guint64 n)
 _Noreturn void pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error);
 /* The reply of a call, whose type is that of its body; NULL: it was refused. Does not return when
  * the connection is lost, unless it has not served yet (START). */
-GVariant *pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
-                                 const char *method, GVariant *arguments, const char *type,
-                                 GError **error);
+GVariant *pto_remote_child_call (PtoRemoteChild *self, const char *method, GVariant *arguments,
+                                 const char *type, GError **error);
 /* data (or NULL): what follows the message, or goes past it by the fabric: a part. */
 void pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *arguments,
                             gconstpointer data, gsize size);
@@ -102,12 +102,10 @@ void pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *
 
 /* below: for what is below the worker; otherwise it is one of its tasks. FALSE without an error: it
  * can not be sent. */
-gboolean pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
-                                             PtoRegistration *registration, gboolean below,
-                                             GError **error);
+gboolean pto_remote_child_send_registration (PtoRemoteChild *self, PtoRegistration *registration,
+                                             gboolean below, GError **error);
 /* All of those orchestrations (PtoRegistration), from the start: they can be run after it. */
-gboolean pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call,
-                                     GPtrArray *list, GError **error);
+gboolean pto_remote_child_offer_all (PtoRemoteChild *self, GPtrArray *list, GError **error);
 /* REGISTER, COMMIT and UNREGISTER. */
 gboolean pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call,
                                     GError **error);
@@ -125,11 +123,11 @@ guint32 pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call 
 GVariant *pto_remote_child_make_dropped (PtoRemoteChild *self);
 GVariant *pto_remote_child_make_begun (PtoRemoteChild *self);
 /* Contents, in parts, ahead of what needs them. FALSE: they are not wanted any more. */
-gboolean pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                               guint64 offset, gconstpointer data, guint64 bytes, GError **error);
+gboolean pto_remote_child_put (PtoRemoteChild *self, guint64 block, guint64 offset,
+                               gconstpointer data, guint64 bytes, GError **error);
 /* What is there comes to that address here. */
-gboolean pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                                 guint64 offset, guint64 to, guint64 bytes, GError **error);
+gboolean pto_remote_child_fetch (PtoRemoteChild *self, guint64 block, guint64 offset, guint64 to,
+                                 guint64 bytes, GError **error);
 
 /* --- bridge-results.c --- */
 
@@ -139,10 +137,9 @@ gconstpointer pto_remote_child_find_source (PtoRemoteChild *self, guint64 addres
 /* Of the range, how much is at the other end, or was, and is not where it belongs. */
 guint64 pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end);
 /* The other end makes room: all of that has a source. */
-gboolean pto_remote_child_spill (PtoRemoteChild *self, const struct pto_call *call, GError **error);
+gboolean pto_remote_child_spill (PtoRemoteChild *self, GError **error);
 /* A task is about to read the range: what of it no block has with all else has a source. */
-gboolean pto_remote_child_gather (PtoRemoteChild *self, const struct pto_call *call, guint64 begin,
-                                  guint64 end, GError **error);
+gboolean pto_remote_child_gather (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error);
 /* FETCH. */
 gboolean pto_remote_child_fetch_left (PtoRemoteChild *self, const struct pto_call *call,
                                       GError **error);

@@ -16,8 +16,7 @@
 #include <string.h>
 
 static gboolean
-send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *path,
-               const guint8 *digest, GError **error)
+send_contents (PtoRemoteChild *self, const char *path, const guint8 *digest, GError **error)
 {
   g_autofree char *data = NULL;
   gsize size;
@@ -29,7 +28,7 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
     {
       gsize n = MIN (size - at, PTO_REMOTE_INLINE_BYTES);
       g_autoptr (GVariant) reply = pto_remote_child_call (
-          self, call, "Content",
+          self, "Content",
           g_variant_new ("(@ay@ayb)", pto_remote_make_bytes (digest, PTO_DIGEST_SIZE),
                          pto_remote_make_bytes (data + at, n), at + n == size),
           "()", error);
@@ -38,7 +37,7 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
         return FALSE;
       at += n;
       /* It has taken another part: that is a sign of life. */
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   while (at < size);
   return TRUE;
@@ -46,8 +45,7 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
 
 /* Those that the other end has not, by their digests: each is sent once, to whoever asks. */
 static gboolean
-send_missing (PtoRemoteChild *self, const struct pto_call *call,
-              const PtoRegistration *registration, GError **error)
+send_missing (PtoRemoteChild *self, const PtoRegistration *registration, GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) there = NULL;
@@ -60,8 +58,7 @@ send_missing (PtoRemoteChild *self, const struct pto_call *call,
     g_variant_builder_add_value (
         &digests, pto_remote_make_bytes (registration->contents->data + i * PTO_DIGEST_SIZE,
                                          PTO_DIGEST_SIZE));
-  reply
-      = pto_remote_child_call (self, call, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
+  reply = pto_remote_child_call (self, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
   if (reply == NULL)
     return FALSE;
   there = g_variant_get_child_value (reply, 0);
@@ -72,7 +69,7 @@ send_missing (PtoRemoteChild *self, const struct pto_call *call,
       if (i < g_variant_n_children (there))
         g_variant_get_child (there, i, "b", &is_there);
       if (!is_there
-          && !send_contents (self, call, g_ptr_array_index (registration->objects, i),
+          && !send_contents (self, g_ptr_array_index (registration->objects, i),
                              registration->contents->data + i * PTO_DIGEST_SIZE, error))
         return FALSE;
     }
@@ -105,8 +102,8 @@ make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GErr
 }
 
 static gboolean
-send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistration *registration,
-            gboolean below, GError **error)
+send_bytes (PtoRemoteChild *self, const PtoRegistration *registration, gboolean below,
+            GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   gconstpointer descriptor, sources;
@@ -114,7 +111,7 @@ send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistra
   GVariantBuilder workers;
   const PtoTargets *targets = below ? pto_registration_peek_targets (registration) : NULL;
 
-  if (!send_missing (self, call, registration, error))
+  if (!send_missing (self, registration, error))
     return FALSE;
   descriptor = g_bytes_get_data (registration->descriptor, &descriptor_size);
   sources = g_bytes_get_data (registration->sources, &sources_size);
@@ -123,7 +120,7 @@ send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistra
     if (pto_targets_have (targets, i))
       g_variant_builder_add (&workers, "u", i);
   reply = pto_remote_child_call (
-      self, call, "Register",
+      self, "Register",
       g_variant_new ("(@ay@ay@aybau)",
                      pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
                      pto_remote_make_bytes (descriptor, descriptor_size),
@@ -140,8 +137,8 @@ is_collective (PtoCallable *callable)
 }
 
 gboolean
-pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
-                                    PtoRegistration *registration, gboolean below, GError **error)
+pto_remote_child_send_registration (PtoRemoteChild *self, PtoRegistration *registration,
+                                    gboolean below, GError **error)
 {
   PtoRegistration *sent = registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE
                               ? make_importable (self, registration, error)
@@ -150,7 +147,7 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
 
   if (sent == NULL)
     return FALSE;
-  ok = send_bytes (self, call, sent, below, error);
+  ok = send_bytes (self, sent, below, error);
   if (ok && is_collective (registration->callable))
     g_hash_table_add (self->collectives, g_memdup2 (registration->digest, PTO_DIGEST_SIZE));
   if (ok)
@@ -164,12 +161,11 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
  * there, whether it has a path or not, its tasks are refused, and not all that it is registered
  * with; unless this worker was named to have it. */
 static gboolean
-offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
-       gboolean is_named, GError **error)
+offer (PtoRemoteChild *self, PtoRegistration *registration, gboolean is_named, GError **error)
 {
   GError *refused = NULL;
 
-  if (pto_remote_child_send_registration (self, call, registration, FALSE, &refused))
+  if (pto_remote_child_send_registration (self, registration, FALSE, &refused))
     return TRUE;
   if (refused == NULL)
     refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
@@ -183,18 +179,16 @@ offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *regis
 }
 
 static gboolean
-send_commit (PtoRemoteChild *self, const struct pto_call *call, GVariantBuilder *digests,
-             GError **error)
+send_commit (PtoRemoteChild *self, GVariantBuilder *digests, GError **error)
 {
   g_autoptr (GVariant) reply
-      = pto_remote_child_call (self, call, "Commit", g_variant_new ("(aay)", digests), "()", error);
+      = pto_remote_child_call (self, "Commit", g_variant_new ("(aay)", digests), "()", error);
 
   return reply != NULL;
 }
 
 gboolean
-pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, GPtrArray *list,
-                            GError **error)
+pto_remote_child_offer_all (PtoRemoteChild *self, GPtrArray *list, GError **error)
 {
   GVariantBuilder digests;
 
@@ -206,8 +200,7 @@ pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, G
 
       if (registration->callable->kind != PTO_CALLABLE_ORCHESTRATION)
         continue;
-      if (!offer (self, call, registration, pto_registration_peek_targets (registration) != NULL,
-                  error))
+      if (!offer (self, registration, pto_registration_peek_targets (registration) != NULL, error))
         {
           g_variant_builder_clear (&digests);
           return FALSE;
@@ -216,7 +209,7 @@ pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, G
       if (there != NULL)
         g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
     }
-  return send_commit (self, call, &digests, error);
+  return send_commit (self, &digests, error);
 }
 
 /* What could not be sent has nothing to be told there. */
@@ -230,7 +223,7 @@ pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GErr
     return TRUE;
   g_variant_builder_init (&digests, G_VARIANT_TYPE ("aay"));
   g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
-  return send_commit (self, call, &digests, error);
+  return send_commit (self, &digests, error);
 }
 
 gboolean
@@ -262,7 +255,7 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  ok = offer (self, call, registration, is_named, error);
+  ok = offer (self, registration, is_named, error);
   pto_registration_unref (registration);
   return ok;
 }
@@ -289,8 +282,8 @@ pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *call)
 
   if (there != NULL && !is_shared (self, call->digest, there))
     reply = pto_remote_child_call (
-        self, call, "Unregister",
-        g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)), "()", NULL);
+        self, "Unregister", g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)),
+        "()", NULL);
   g_hash_table_remove (self->digests, call->digest);
   g_hash_table_remove (self->refused, call->digest);
 }

@@ -82,7 +82,7 @@ pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *en
 
 /* What is only there is here as well, where nobody but this process sees it. */
 static gboolean
-stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GError **error)
+stash_all (PtoRemoteChild *self, GArray *only, GError **error)
 {
   for (guint i = 0; i < only->len; i++)
     {
@@ -95,8 +95,7 @@ stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GErr
                            _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
                            bytes, self->path);
       stash->origin = there->begin;
-      if (!pto_remote_child_fetch (self, call, there->block->number,
-                                   there->begin - there->block->begin,
+      if (!pto_remote_child_fetch (self, there->block->number, there->begin - there->block->begin,
                                    (guint64) (guintptr) stash->bytes, bytes, error))
         return FALSE;
       pto_remote_child_count (&self->traffic->received, bytes);
@@ -108,23 +107,22 @@ stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GErr
 }
 
 gboolean
-pto_remote_child_spill (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_remote_child_spill (PtoRemoteChild *self, GError **error)
 {
   g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, 0, G_MAXUINT64);
 
-  return stash_all (self, call, only, error);
+  return stash_all (self, only, error);
 }
 
 gboolean
-pto_remote_child_gather (PtoRemoteChild *self, const struct pto_call *call, guint64 begin,
-                         guint64 end, GError **error)
+pto_remote_child_gather (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
 
   if (pto_remote_directory_find_missing (self->directory, begin, end) == 0)
     return TRUE;
   only = pto_remote_directory_list_left (self->directory, begin, end);
-  return stash_all (self, call, only, error);
+  return stash_all (self, only, error);
 }
 
 guint64
@@ -148,8 +146,7 @@ pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
 /* --- to where it belongs --- */
 
 static gboolean
-fetch_left (PtoRemoteChild *self, const struct pto_call *call, guint64 begin, guint64 end,
-            GError **error)
+fetch_left (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
   guint64 left = pto_remote_child_count_left (self, begin, end);
@@ -172,8 +169,8 @@ fetch_left (PtoRemoteChild *self, const struct pto_call *call, guint64 begin, gu
       const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
 
-      if (!pto_remote_child_fetch (self, call, there->block->number,
-                                   there->begin - there->block->begin, there->begin, bytes, error))
+      if (!pto_remote_child_fetch (self, there->block->number, there->begin - there->block->begin,
+                                   there->begin, bytes, error))
         return FALSE;
       pto_remote_child_count (&self->traffic->received, bytes);
       pto_remote_directory_add (there->block, there->begin, there->end);
@@ -187,7 +184,7 @@ pto_remote_child_fetch_left (PtoRemoteChild *self, const struct pto_call *call, 
   const struct pto_left_range *ranges = (const struct pto_left_range *) call->body;
 
   for (guint i = 0; i < call->bytes / sizeof *ranges; i++)
-    if (!fetch_left (self, call, ranges[i].begin, ranges[i].end, error))
+    if (!fetch_left (self, ranges[i].begin, ranges[i].end, error))
       return FALSE;
   return TRUE;
 }

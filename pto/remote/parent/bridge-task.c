@@ -279,15 +279,15 @@ put_blocks_back (PtoRemoteChild *self, GArray *pieces)
 }
 
 gboolean
-pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                      guint64 offset, gconstpointer data, guint64 bytes, GError **error)
+pto_remote_child_put (PtoRemoteChild *self, guint64 block, guint64 offset, gconstpointer data,
+                      guint64 bytes, GError **error)
 {
   guint64 n;
 
   for (guint64 at = 0; at < bytes; at += n)
     {
       n = MIN (bytes - at, get_part (self));
-      if (pto_call_is_cancelled (call))
+      if (pto_call_is_cancelled (self->call))
         {
           g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
           return FALSE;
@@ -295,7 +295,7 @@ pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64
       pto_remote_child_tell (self, "Put", g_variant_new ("(ttt)", block, offset + at, n),
                              (const guint8 *) data + at, n);
       /* It has taken another part: that is a sign of life. */
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   return TRUE;
 }
@@ -357,7 +357,7 @@ get_source (PtoRemoteChild *self, const PtoRemoteSpan *span)
 }
 
 static gboolean
-put_pieces (PtoRemoteChild *self, const struct pto_call *call, Task *task, GError **error)
+put_pieces (PtoRemoteChild *self, Task *task, GError **error)
 {
   GVariant *dropped = pto_remote_child_make_dropped (self);
 
@@ -373,9 +373,8 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, Task *task, GErro
         {
           const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
 
-          if (!pto_remote_child_put (self, call, piece->block->number,
-                                     span->begin - piece->block->begin, get_source (self, span),
-                                     span->end - span->begin, error))
+          if (!pto_remote_child_put (self, piece->block->number, span->begin - piece->block->begin,
+                                     get_source (self, span), span->end - span->begin, error))
             return FALSE;
           pto_remote_directory_add (piece->block, span->begin, span->end);
         }
@@ -500,8 +499,7 @@ count_travelling (const Task *task, guint64 *missing)
 /* What has become of them; NULL: none has begun there. One that is too large for a message goes
  * alone, behind its contents. *sent: when the message itself went. */
 static GVariant *
-ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, Moment *sent,
-            GError **error)
+ask_to_run (PtoRemoteChild *self, Task *tasks, guint n, Moment *sent, GError **error)
 {
   g_autoptr (GArray) dropped = NULL;
   g_autoptr (GPtrArray) begun = NULL;
@@ -511,12 +509,12 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guin
   guint64 missing;
   gboolean are_put = FALSE;
 
-  head.record = pto_call_record (call, &id);
+  head.record = pto_call_record (self->call, &id);
   count_travelling (&tasks[0], &missing);
   if (missing > PTO_REMOTE_INLINE_BYTES)
     {
       are_put = TRUE;
-      if (!put_pieces (self, call, &tasks[0], error))
+      if (!put_pieces (self, &tasks[0], error))
         return NULL;
     }
   dropped = pto_remote_directory_steal_dropped (self->directory);
@@ -533,10 +531,10 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guin
       pto_remote_pack (&pack, &to);
     }
   for (guint i = 0; i < n; i++)
-    pack_task (self, &pack, &tasks[i], call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task,
-               are_put);
+    pack_task (self, &pack, &tasks[i],
+               self->call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task, are_put);
   *sent = get_moment ();
-  return pto_remote_child_call (self, call, "Run", pto_remote_take_packed (&pack), "(ay)", error);
+  return pto_remote_child_call (self, "Run", pto_remote_take_packed (&pack), "(ay)", error);
 }
 
 static gboolean
@@ -553,11 +551,11 @@ check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **err
 }
 
 gboolean
-pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                        guint64 offset, guint64 to, guint64 bytes, GError **error)
+pto_remote_child_fetch (PtoRemoteChild *self, guint64 block, guint64 offset, guint64 to,
+                        guint64 bytes, GError **error)
 {
   g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, call, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
+      self, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
   g_autoptr (GError) lost = NULL;
   guint64 follow;
 
@@ -577,7 +575,7 @@ pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint
         pto_remote_fabric_receive (self->fabric, self->stream, part, n, &lost);
       else
         pto_remote_stream_read (self->stream, part, n, &lost);
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   if (lost != NULL)
     pto_remote_child_end_with_connection (self, lost);
@@ -606,7 +604,7 @@ take_written (PtoRemoteChild *self, Task *task, const guint8 **written, GError *
       if (written != NULL)
         memcpy ((gpointer) (guintptr) tensor->data, written[number] + (tensor->data - piece->begin),
                 bytes);
-      else if (!pto_remote_child_fetch (self, &task->call, piece->block->number,
+      else if (!pto_remote_child_fetch (self, piece->block->number,
                                         tensor->data - piece->block->begin, tensor->data, bytes,
                                         error))
         return FALSE;
@@ -726,8 +724,8 @@ take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Mom
  * what is kept there makes some, once, and each of them has it alone. more: there are others behind
  * them, of which the first may be recalled, too; or NULL. */
 static guint
-run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n,
-              const Task *more, gboolean again, guint64 *busy)
+run_together (PtoRemoteChild *self, Task *tasks, guint n, const Task *more, gboolean again,
+              guint64 *busy)
 {
   g_autoptr (GError) refused = NULL;
   g_autoptr (GError) spilt = NULL;
@@ -741,7 +739,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     batch.numbers[i] = tasks[i].number;
   batch.numbers[n] = more != NULL ? more->number : G_MAXUINT;
   self->batch = !again && (n > 1 || more != NULL) ? &batch : NULL;
-  reply = ask_to_run (self, call, tasks, n, &sent, &refused);
+  reply = ask_to_run (self, tasks, n, &sent, &refused);
   self->batch = NULL;
   if (reply != NULL)
     {
@@ -749,7 +747,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
 
       /* It may have said so by its reply first. */
       if (n_done < n)
-        pto_call_keep_tasks (call, tasks[n_done].number);
+        pto_call_keep_tasks (self->call, tasks[n_done].number);
       /* The others were recalled: nothing more begins. */
       return batch.kept == n && more != NULL ? 0 : n_done;
     }
@@ -759,7 +757,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
       tasks[i].stamps.sent_to = pto_call_ticks ();
       forget_pieces (self, tasks[i].pieces);
     }
-  if (is_full && !pto_remote_child_spill (self, call, &spilt))
+  if (is_full && !pto_remote_child_spill (self, &spilt))
     g_clear_error (&spilt);
   pto_remote_directory_drop_all (self->directory);
   /* What was recalled before it was refused is for others, as it was promised. */
@@ -773,7 +771,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     else
       {
         use_blocks (self, tasks[i].pieces);
-        run_together (self, call, &tasks[i], 1, NULL, n == 1, busy);
+        run_together (self, &tasks[i], 1, NULL, n == 1, busy);
       }
   return batch.kept == n && more != NULL ? 0 : n_kept;
 }
@@ -826,7 +824,7 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
 
       if ((piece->access & PTO_WIRE_KEPT) != 0
-          && !pto_remote_child_gather (self, &task->call, piece->begin, piece->end, error))
+          && !pto_remote_child_gather (self, piece->begin, piece->end, error))
         return FALSE;
     }
   return TRUE;
@@ -876,7 +874,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
  * message holds no blocks meanwhile: one that is new is begun with the message before it, and is
  * not there when that is refused. */
 static gboolean
-run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+run_all (PtoRemoteChild *self, Task *tasks, guint n, guint64 *busy)
 {
   guint first = 0;
   guint64 travelling = 0;
@@ -891,8 +889,7 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
       if (i > first && travelling + bytes > PTO_REMOTE_INLINE_BYTES)
         {
           put_blocks_back (self, tasks[i].pieces);
-          if (run_together (self, call, &tasks[first], i - first, &tasks[i], FALSE, busy)
-              < i - first)
+          if (run_together (self, &tasks[first], i - first, &tasks[i], FALSE, busy) < i - first)
             return FALSE;
           first = i;
           travelling = 0;
@@ -902,13 +899,13 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
       travelling += bytes;
     }
   return n == first
-         || run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy) == n - first;
+         || run_together (self, &tasks[first], n - first, NULL, FALSE, busy) == n - first;
 }
 
 /* Of ranks of a job: it is told which life of the job it is of. What does not come to its end
  * breaks that. */
 static void
-run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, guint64 *busy)
+run_collective (PtoRemoteChild *self, Task *task, guint64 *busy)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   gsize n = (gsize) task->call.args.scalar_count;
@@ -919,7 +916,7 @@ run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, g
 
   /* Nothing is read here while others are waited for. */
   pto_remote_health_end_reading (self->health);
-  ok = pto_remote_job_join (spec, call, &generation, &error);
+  ok = pto_remote_job_join (spec, self->call, &generation, &error);
   pto_remote_health_begin_reading (self->health);
   if (!ok)
     {
@@ -928,7 +925,7 @@ run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, g
     }
   scalars[n - 1] = generation;
   task->call.args.scalars = scalars;
-  run_all (self, call, task, 1, busy);
+  run_all (self, task, 1, busy);
   task->call.args.scalars = NULL;
   task->call.args.scalar_count = 0;
   if (task->status != 0)
@@ -944,19 +941,19 @@ is_collective (PtoRemoteChild *self, const struct pto_call *call)
 
 /* A member of a group of several comes alone; that of a job of one rank may not, and goes alone. */
 static void
-run_sent (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+run_sent (PtoRemoteChild *self, Task *tasks, guint n, guint64 *busy)
 {
   guint first = 0;
 
   for (guint i = 0; i < n; i++)
     if (is_collective (self, &tasks[i].call))
       {
-        if (!run_all (self, call, &tasks[first], i - first, busy))
+        if (!run_all (self, &tasks[first], i - first, busy))
           return;
-        run_collective (self, call, &tasks[i], busy);
+        run_collective (self, &tasks[i], busy);
         first = i + 1;
       }
-  run_all (self, call, &tasks[first], n - first, busy);
+  run_all (self, &tasks[first], n - first, busy);
 }
 
 /* One request may bring several: they do not depend on each other. */
@@ -1004,7 +1001,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
         }
       g_array_append_val (sent, *task);
     }
-  run_sent (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
+  run_sent (self, (Task *) (gpointer) sent->data, sent->len, &busy);
   for (guint i = 0; i < sent->len; i++)
     {
       const Task *task = &g_array_index (sent, Task, i);

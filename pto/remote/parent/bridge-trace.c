@@ -27,14 +27,14 @@ pto_remote_child_begin_record (PtoRemoteChild *self, guint32 record)
  * which nobody knows more. What is wrong by that is less than the fastest answer took, and no run
  * is drawn outside of its task (trace/model/worker-tree.c). */
 static gboolean
-compare_clocks (PtoRemoteChild *self, const struct pto_call *call, gint64 *ahead, GError **error)
+compare_clocks (PtoRemoteChild *self, gint64 *ahead, GError **error)
 {
   guint64 fastest = G_MAXUINT64;
 
   for (guint i = 0; i < CLOCK_ROUNDS; i++)
     {
       guint64 before = pto_remote_get_time ();
-      g_autoptr (GVariant) reply = pto_remote_child_call (self, call, "Clock", NULL, "(t)", error);
+      g_autoptr (GVariant) reply = pto_remote_child_call (self, "Clock", NULL, "(t)", error);
       guint64 after = pto_remote_get_time ();
       guint64 there;
 
@@ -50,14 +50,14 @@ compare_clocks (PtoRemoteChild *self, const struct pto_call *call, gint64 *ahead
 }
 
 static gboolean
-fetch_record (PtoRemoteChild *self, const struct pto_call *call, GByteArray *bytes, GError **error)
+fetch_record (PtoRemoteChild *self, GByteArray *bytes, GError **error)
 {
   guint64 total = 0;
 
   do
     {
       g_autoptr (GVariant) reply = pto_remote_child_call (
-          self, call, "Trace", g_variant_new ("(t)", (guint64) bytes->len), "(tay)", error);
+          self, "Trace", g_variant_new ("(t)", (guint64) bytes->len), "(tay)", error);
       g_autoptr (GVariant) part = NULL;
       gconstpointer data;
       gsize size;
@@ -73,20 +73,20 @@ fetch_record (PtoRemoteChild *self, const struct pto_call *call, GByteArray *byt
             _ ("the remote worker at %s has sent no record of its runs that could be read"),
             self->node->remote->address);
       g_byte_array_append (bytes, data, (guint) size);
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   while (bytes->len < total);
   return TRUE;
 }
 
 static gboolean
-fetch_pieces (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+fetch_pieces (PtoRemoteChild *self, GError **error)
 {
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   gint64 ahead = 0;
 
   self->has_pieces = TRUE;
-  if (!compare_clocks (self, call, &ahead, error) || !fetch_record (self, call, bytes, error))
+  if (!compare_clocks (self, &ahead, error) || !fetch_record (self, bytes, error))
     return FALSE;
   if (bytes->len > 0
       && !pto_trace_pieces_unpack (&self->pieces, self->node->number, bytes->data, bytes->len))
@@ -103,7 +103,7 @@ pto_remote_child_tell_record (PtoRemoteChild *self, const struct pto_call *call,
 {
   if (self->record == 0 || self->stream == NULL)
     return TRUE;
-  if (!self->has_pieces && !fetch_pieces (self, call, error))
+  if (!self->has_pieces && !fetch_pieces (self, error))
     return FALSE;
   if (pto_child_tell_pieces (call, self->node->number, &self->pieces))
     pto_remote_child_begin_record (self, 0);

@@ -98,7 +98,7 @@ get_ms (PtoRemoteChild *self, enum pto_param param)
 }
 
 static gboolean
-look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+look_after_connection (PtoRemoteChild *self, GError **error)
 {
   PtoRemoteHealthConfig config = { .ping_ms = get_ms (self, PTO_PARAMETER_REMOTE_PING),
                                    .suspect_ms = get_ms (self, PTO_PARAMETER_REMOTE_SUSPECT),
@@ -106,7 +106,7 @@ look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError
                                    .tell = take_sign,
                                    .data = self };
 
-  self->birth = *call;
+  self->birth = *self->call;
   self->health = pto_remote_health_new (self->stream, &config, error);
   return self->health != NULL;
 }
@@ -116,7 +116,6 @@ look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError
 /* As a call under way sees itself. */
 typedef struct
 {
-  const struct pto_call *call;
   guint32 serial;          /* of the message that is to be answered */
   guint32 progress_serial; /* of the last question for progress; 0: it was answered */
   guint32 recall_serial;   /* as that, of a Recall */
@@ -132,7 +131,7 @@ look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
   gint64 now = g_get_monotonic_time ();
   g_autoptr (GDBusMessage) message = NULL;
 
-  if (!waiting->cancelled && pto_call_is_cancelled (waiting->call))
+  if (!waiting->cancelled && pto_call_is_cancelled (self->call))
     {
       waiting->cancelled = TRUE;
       message = pto_remote_make_call ("Cancel", NULL, FALSE);
@@ -162,7 +161,7 @@ take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
     return;
   g_variant_get (body, "(u)", &progress);
   if (progress != self->progress)
-    pto_call_beat (waiting->call);
+    pto_call_beat (self->call);
   self->progress = progress;
 }
 
@@ -182,21 +181,21 @@ take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
     return;
   batch->kept = kept;
   if (batch->numbers[kept] != G_MAXUINT)
-    pto_call_keep_tasks (waiting->call, batch->numbers[kept]);
+    pto_call_keep_tasks (self->call, batch->numbers[kept]);
 }
 
 GVariant *
-pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const char *method,
-                       GVariant *arguments, const char *type, GError **error)
+pto_remote_child_call (PtoRemoteChild *self, const char *method, GVariant *arguments,
+                       const char *type, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, TRUE);
   gint64 now = g_get_monotonic_time ();
-  Waiting waiting = { .call = call, .begun_at = now, .asked_at = now };
+  Waiting waiting = { .begun_at = now, .asked_at = now };
   GError *lost = NULL;
 
   /* Whoever refuses need not have read what is refused. */
   if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost)
-      && call->request == PTO_REQUEST_START
+      && self->call->request == PTO_REQUEST_START
       && g_error_matches (lost, G_IO_ERROR, G_IO_ERROR_CLOSED))
     g_clear_error (&lost);
   if (lost != NULL)
@@ -204,7 +203,7 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
   for (;;)
     {
       g_autoptr (GDBusMessage) reply = pto_remote_stream_receive (
-          self->stream, call->request == PTO_REQUEST_START ? -1 : LOOK_MS, &lost);
+          self->stream, self->call->request == PTO_REQUEST_START ? -1 : LOOK_MS, &lost);
       guint32 serial = reply != NULL ? g_dbus_message_get_reply_serial (reply) : 0;
       GVariant *body;
 
@@ -216,7 +215,7 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
         take_recall (self, &waiting, reply);
       if (serial != waiting.serial)
         {
-          if (call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))
+          if (self->call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))
             break;
           continue;
         }
@@ -233,7 +232,7 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
       break;
     }
 lost:
-  if (call->request != PTO_REQUEST_START)
+  if (self->call->request != PTO_REQUEST_START)
     pto_remote_child_end_with_connection (self, lost);
   g_propagate_error (error, lost);
   return NULL;
@@ -379,7 +378,7 @@ explain_end (PtoRemoteChild *self, GError **error)
 }
 
 static gboolean
-say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+say_hello (PtoRemoteChild *self, GError **error)
 {
   g_autofree char *session = g_uuid_string_random ();
   g_autoptr (GVariant) reply = NULL;
@@ -390,7 +389,7 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   if (options == NULL)
     return FALSE;
   reply = pto_remote_child_call (
-      self, call, "Hello",
+      self, "Hello",
       g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
       "(ussua{sv})", error);
   if (reply == NULL)
@@ -420,7 +419,7 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
 }
 
 static gboolean
-start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+start (PtoRemoteChild *self, GError **error)
 {
   g_autoptr (GPtrArray) list = NULL;
   g_autoptr (GPtrArray) below = NULL;
@@ -428,9 +427,9 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   self->traffic = pto_writes_traffic (*self->parent.writes, self->parent.index);
   atomic_store_explicit (&self->traffic->process, 0, memory_order_relaxed);
   if (!pto_remote_spec_launch (self->node->remote, &self->stream, &self->process, error)
-      || !say_hello (self, call, error)
+      || !say_hello (self, error)
       /* What follows may take long there, and is asked for without a word in between. */
-      || !look_after_connection (self, call, error))
+      || !look_after_connection (self, error))
     return FALSE;
   pto_machine_level_take_snapshot ((LevelMachine *) self->node->machine);
   below = pto_machine_level_list (self->node->machine, G_MAXUINT);
@@ -439,7 +438,7 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       PtoRegistration *registration = g_ptr_array_index (below, i);
       GError *refused = NULL;
 
-      if (pto_remote_child_send_registration (self, call, registration, TRUE, &refused))
+      if (pto_remote_child_send_registration (self, registration, TRUE, &refused))
         continue;
       if (refused == NULL)
         refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
@@ -450,7 +449,7 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       = pto_remote_directory_new (self->node->params->values[PTO_PARAMETER_ARENA] / KEPT_PART);
   self->read_writes = pto_writes_end (*self->parent.writes);
   list = self->parent.list (self->parent.data, self->parent.index);
-  if (!pto_remote_child_offer_all (self, call, list, error))
+  if (!pto_remote_child_offer_all (self, list, error))
     return FALSE;
   pto_remote_health_begin_to_tell (self->health);
   return TRUE;
@@ -479,14 +478,14 @@ disconnect (PtoRemoteChild *self)
 }
 
 static void
-close_far (PtoRemoteChild *self, const struct pto_call *call)
+close_far (PtoRemoteChild *self)
 {
   g_autoptr (GVariant) reply = NULL;
 
   if (self->stream == NULL)
     return;
   pto_remote_health_end_telling (self->health);
-  reply = pto_remote_child_call (self, call, "Close", NULL, "()", NULL);
+  reply = pto_remote_child_call (self, "Close", NULL, "()", NULL);
   disconnect (self);
 }
 
@@ -499,6 +498,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
   GError *error = NULL;
   uint32_t status = 0;
 
+  self->call = call;
   if (self->health != NULL)
     pto_remote_health_begin_reading (self->health);
   switch (call->request)
@@ -506,7 +506,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case PTO_REQUEST_START:
       /* Its process may write no signal of a connection that is cut. */
       signal (SIGPIPE, SIG_IGN);
-      if (!start (self, call, &error))
+      if (!start (self, &error))
         {
           explain_end (self, &error);
           disconnect (self);
@@ -532,7 +532,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       pto_remote_child_fetch_left (self, call, &error);
       break;
     case PTO_REQUEST_CLOSE:
-      close_far (self, call);
+      close_far (self);
       break;
     case PTO_REQUEST_TRACE:
       /* Whoever asks for traces goes on without one. */
