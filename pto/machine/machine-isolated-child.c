@@ -299,7 +299,7 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;
   run.run.n_given = shared->n_args;
   if (shared->schedule_at != 0)
-    run.run.schedule = (const char *) call->body + shared->schedule_at;
+    run.run.schedule = (const char *) call->body + shared->schedule_at - 1;
   if (!find_program (self, &run, error))
     return FALSE;
   g_clear_pointer (&self->captured, pto_plan_free);

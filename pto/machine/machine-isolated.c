@@ -105,26 +105,41 @@ is_given_up (IsolatedMachine *self, GCancellable *cancellable)
 }
 
 gboolean
-pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
-                  const IsolatedBody *body, const char *what, GCancellable *cancellable,
-                  GError **error)
+pto_isolated_post (IsolatedMachine *self, guint lane, enum pto_request request,
+                   const guint8 *digest, const GByteArray *body, guint64 *far, GError **error)
 {
-  struct pto_failure failure = { 0 };
+  gsize size = body != NULL ? body->len : 0;
+
+  *far = 0;
+  if (size > PTO_SOLO_BODY && (*far = pto_arena_alloc (size)) == 0)
+    return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                       _ ("no room for a request of %zu bytes: set arena to more"), size);
+  if (size > 0)
+    memcpy (*far != 0 ? (gpointer) (guintptr) *far : pto_solo_body (self->solo, lane), body->data,
+            size);
+  if (digest != NULL)
+    memcpy (pto_solo_digest (self->solo, lane), digest, PTO_DIGEST_SIZE);
+  pto_solo_post (self->solo, lane, request, *far, (guint) size);
+  return TRUE;
+}
+
+/* Waits for an answer on the lane. cancelled: it was not wanted, and has ended the child. */
+static enum pto_solo_event
+await (IsolatedMachine *self, guint lane, GCancellable *cancellable, gboolean *cancelled)
+{
   guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
   guint64 passed = 0, before;
   enum pto_solo_event event;
-  gboolean cancelled = FALSE;
 
-  pto_solo_post (self->solo, lane, request, body != NULL ? body->far : 0,
-                 body != NULL ? body->bytes : 0);
+  *cancelled = FALSE;
   do
     {
-      if (!cancelled && is_given_up (self, cancellable))
+      if (!*cancelled && is_given_up (self, cancellable))
         {
-          cancelled = TRUE;
+          *cancelled = TRUE;
           pto_solo_kill (self->solo, _ ("what it was doing was cancelled"));
         }
-      else if (!cancelled && passed > timeout + timeout / 4 + SLOW_NS)
+      else if (!*cancelled && passed > timeout + timeout / 4 + SLOW_NS)
         pto_solo_kill (self->solo, _ ("it did not answer within the timeout"));
       before = pto_solo_clock ();
       event = pto_solo_wait (self->solo, lane, pto_solo_listen (self->solo, lane), 0,
@@ -133,6 +148,27 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
       passed += MIN (pto_solo_clock () - before, LOOK_NS);
     }
   while (event == PTO_SOLO_LOOK);
+  return event;
+}
+
+gboolean
+pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request, const guint8 *digest,
+                  const GByteArray *body, const char *what, GCancellable *cancellable,
+                  GError **error)
+{
+  struct pto_failure failure = { 0 };
+  enum pto_solo_event event;
+  gboolean cancelled;
+  guint64 far;
+
+  if (!pto_isolated_post (self, lane, request, digest, body, &far, error))
+    {
+      g_prefix_error (error, "%s: ", what);
+      return FALSE;
+    }
+  event = await (self, lane, cancellable, &cancelled);
+  if (far != 0)
+    pto_arena_free (far, body->len);
   if (cancelled)
     {
       pto_error_set_if_cancelled (cancellable, error);
@@ -179,51 +215,16 @@ pack (PtoRegistration *registration)
   return body;
 }
 
-gpointer
-pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes, IsolatedBody *body,
-                           GError **error)
-{
-  *body = (IsolatedBody){ .bytes = (guint) bytes };
-  if (bytes <= PTO_SOLO_BODY)
-    return pto_solo_body (self->solo, lane);
-  body->far = bytes <= G_MAXUINT ? pto_arena_alloc (bytes) : 0;
-  if (body->far == 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                 _ ("no room for a request of %zu bytes: set arena to more"), bytes);
-  return (gpointer) (guintptr) body->far;
-}
-
-void
-pto_isolated_free_body (IsolatedBody *body)
-{
-  if (body->far != 0)
-    pto_arena_free (body->far, body->bytes);
-  *body = (IsolatedBody){ 0 };
-}
-
+/* About a registration: what it is (REGISTER), or its digest alone. */
 static gboolean
-tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancellable,
-      GError **error)
+tell (IsolatedMachine *self, enum pto_request request, PtoRegistration *registration,
+      GCancellable *cancellable, GError **error)
 {
-  g_autoptr (GByteArray) packed = pack (registration);
+  g_autoptr (GByteArray) body = request == PTO_REQUEST_REGISTER ? pack (registration) : NULL;
   g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
-  IsolatedBody body;
-  gpointer to
-      = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL, packed->len, &body, error);
-  gboolean ok;
 
-  if (to == NULL)
-    {
-      g_prefix_error (error, "%s: ", what);
-      return FALSE;
-    }
-  memcpy (to, packed->data, packed->len);
-  memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-          PTO_DIGEST_SIZE);
-  ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, &body, what,
-                         cancellable, error);
-  pto_isolated_free_body (&body);
-  return ok;
+  return pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, registration->digest, body,
+                           what, cancellable, error);
 }
 
 static gboolean
@@ -234,7 +235,7 @@ tell_all (IsolatedMachine *self, GCancellable *cancellable, GError **error)
 
   g_hash_table_iter_init (&iter, self->known);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (!tell (self, value, cancellable, error))
+    if (!tell (self, PTO_REQUEST_REGISTER, value, cancellable, error))
       return FALSE;
   return TRUE;
 }
@@ -286,7 +287,7 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
   if (!self->wants_up || self->is_up)
     return TRUE;
   self->shared->params = *self->parent.params;
-  self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL,
+  self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL, NULL,
                                   _ ("bringing up the chip"), cancellable, error);
   return self->is_up;
 }
@@ -378,62 +379,49 @@ was_ended_by_run (IsolatedMachine *self, GCancellable *cancellable)
          && self->run->is_unwanted (self->run->data) && !g_cancellable_is_cancelled (cancellable);
 }
 
+/* As tell(). In a run nobody begins another child: the next run does, and tells it all. */
+static gboolean
+tell_or_note (IsolatedMachine *self, enum pto_request request, PtoRegistration *registration,
+              GCancellable *cancellable, GError **error)
+{
+  GError *failure = NULL;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  ok = (self->run != NULL && !pto_solo_look (self->solo))
+       || ((self->run != NULL || ensure_child (self, cancellable, &failure))
+           && tell (self, request, registration, cancellable, &failure));
+  if (!ok && was_ended_by_run (self, cancellable))
+    {
+      g_clear_error (&failure);
+      ok = TRUE;
+    }
+  if (ok && request == PTO_REQUEST_REGISTER)
+    g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
+  g_mutex_unlock (&self->control);
+  if (!ok)
+    g_propagate_error (error, failure);
+  return ok;
+}
+
 static gboolean
 isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
               GError **error)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
-  GError *failure = NULL;
-  gboolean ok;
 
-  g_mutex_lock (&self->control);
-  /* If a child has died during a run, the next run begins another one. */
-  ok = (self->run != NULL && !pto_solo_look (self->solo))
-       || ((self->run != NULL || ensure_child (self, cancellable, &failure))
-           && tell (self, registration, cancellable, &failure));
-  if (!ok && was_ended_by_run (self, cancellable))
-    {
-      g_clear_error (&failure);
-      ok = TRUE;
-    }
-  if (ok)
-    g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
-  g_mutex_unlock (&self->control);
-  if (ok)
-    note_name (self, registration);
-  else
-    g_propagate_error (error, failure);
-  return ok;
+  if (!tell_or_note (self, PTO_REQUEST_REGISTER, registration, cancellable, error))
+    return FALSE;
+  note_name (self, registration);
+  return TRUE;
 }
 
-/* As a registration in a run. */
 static gboolean
 isolated_instrument (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
                      GError **error)
 {
-  IsolatedMachine *self = (IsolatedMachine *) machine;
-  g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
-  GError *failure = NULL;
-  gboolean ok;
-
-  g_mutex_lock (&self->control);
-  ok = !pto_solo_look (self->solo);
-  if (!ok)
-    {
-      memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-              PTO_DIGEST_SIZE);
-      ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_INSTRUMENT, NULL, what,
-                             cancellable, &failure);
-    }
-  if (!ok && was_ended_by_run (self, cancellable))
-    {
-      g_clear_error (&failure);
-      ok = TRUE;
-    }
-  g_mutex_unlock (&self->control);
-  if (!ok)
-    g_propagate_error (error, failure);
-  return ok;
+  return tell_or_note ((IsolatedMachine *) machine, PTO_REQUEST_INSTRUMENT, registration,
+                       cancellable, error);
 }
 
 static void
@@ -446,12 +434,7 @@ isolated_remove (PtoMachine *machine, PtoRegistration *registration)
     {
       g_hash_table_remove (self->known, registration->digest);
       if (self->solo != NULL && pto_solo_look (self->solo))
-        {
-          memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-                  PTO_DIGEST_SIZE);
-          pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_UNREGISTER, NULL, "", NULL,
-                            NULL);
-        }
+        tell (self, PTO_REQUEST_UNREGISTER, registration, NULL, NULL);
     }
   g_mutex_unlock (&self->control);
 }
@@ -475,6 +458,15 @@ thread_is_gone (IsolatedMachine *self, guint32 thread)
   return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
+/* Of a core; NULL: there are no more. */
+static struct pto_core_note *
+get_note (IsolatedMachine *self, guint i)
+{
+  struct pto_core_note *note = &self->shared->notes[i];
+
+  return i < PTO_ISOLATED_NOTES && note->name[0] != '\0' ? note : NULL;
+}
+
 static void
 end_child (IsolatedMachine *self, PtoError as, const char *why)
 {
@@ -489,6 +481,7 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
 {
   guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
   guint64 limit = timeout + timeout / 4 + MARGIN_NS;
+  struct pto_core_note *note;
   gboolean runs = FALSE;
 
   if (pto_solo_is_stopped (self->solo))
@@ -502,9 +495,8 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
     }
   self->stopped = 0;
   self->still += passed;
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
     {
-      struct pto_core_note *note = &self->shared->notes[i];
       guint32 calls = atomic_load_explicit (&note->calls, memory_order_acquire);
 
       if (calls != self->calls[i])
@@ -631,11 +623,11 @@ static guint
 list_tasks (IsolatedMachine *self, GString *text)
 {
   struct pto_core_note *last = NULL;
+  struct pto_core_note *note;
   guint n = 0;
 
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
     {
-      struct pto_core_note *note = &self->shared->notes[i];
       guint64 since = atomic_load_explicit (&note->since, memory_order_relaxed);
 
       if (since < self->began)
@@ -756,50 +748,27 @@ make_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *ke
   return TRUE;
 }
 
-/* The body of RUN: arguments, numbers of kernels, the text of a schedule. */
-static gboolean
-put_body (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
-          GError **error)
-{
-  const PtoMachineRun *run = self->run;
-  gboolean has_args = run->registration != NULL || run->capture != NULL || plan != NULL;
-  g_autofree struct pto_chip_arg *args = NULL;
-  gsize kernels_size = plan != NULL ? plan->n_kernels * sizeof *kernels : 0;
-  gsize text_size = run->schedule != NULL ? strlen (run->schedule) + 1 : 0;
-  gsize args_size;
-  guint8 *to;
-  guint n = 0;
-
-  if (has_args && !make_args (self, plan, kernels, &args, &n, error))
-    return FALSE;
-  args_size = n * sizeof *args;
-  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN, args_size + kernels_size + text_size,
-                                  &self->body, error);
-  if (to == NULL)
-    return FALSE;
-  if (n > 0)
-    memcpy (to, args, args_size);
-  if (kernels_size > 0)
-    memcpy (to + args_size, kernels, kernels_size);
-  if (text_size > 0)
-    memcpy (to + args_size + kernels_size, run->schedule, text_size);
-  self->shared->n_args = n;
-  self->shared->schedule_at = text_size > 0 ? (guint32) (args_size + kernels_size) : 0;
-  return TRUE;
-}
-
 gboolean
 pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
                        GError **error)
 {
   const PtoMachineRun *run = self->run;
   IsolatedShared *shared = self->shared;
+  g_autoptr (GByteArray) body = g_byte_array_new ();
+  g_autofree struct pto_chip_arg *args = NULL;
+  guint n = 0;
 
-  if (!put_body (self, plan, kernels, error))
+  if ((run->registration != NULL || run->capture != NULL || plan != NULL)
+      && !make_args (self, plan, kernels, &args, &n, error))
     return FALSE;
-  if (run->registration != NULL)
-    memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
-            PTO_DIGEST_SIZE);
+  /* Arguments, numbers of kernels, the text of a schedule. */
+  g_byte_array_append (body, (const guint8 *) args, n * (guint) sizeof *args);
+  if (plan != NULL)
+    g_byte_array_append (body, (const guint8 *) kernels, plan->n_kernels * (guint) sizeof *kernels);
+  shared->schedule_at = run->schedule != NULL ? body->len + 1 : 0;
+  if (run->schedule != NULL)
+    g_byte_array_append (body, (const guint8 *) run->schedule, (guint) strlen (run->schedule) + 1);
+  shared->n_args = n;
   shared->graph = plan != NULL ? run->tag->id : 0;
   shared->is_capture = run->capture != NULL;
   shared->has_config = run->config != NULL;
@@ -807,10 +776,11 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
     pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
   shared->is_stream = run->registration == NULL && plan == NULL;
-  pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, self->body.far,
-                 self->body.bytes);
-  self->posted = TRUE;
-  return TRUE;
+  self->posted = pto_isolated_post (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN,
+                                    run->registration != NULL ? run->registration->digest : NULL,
+                                    body, &self->far, error);
+  self->far_size = body->len;
+  return self->posted;
 }
 
 /* A run that the child may refuse has no orchestration before it has not. FALSE: it was refused, or
@@ -833,12 +803,12 @@ await_begin (IsolatedMachine *self)
 static gboolean
 has_kept_core (IsolatedMachine *self)
 {
-  gboolean kept = FALSE;
+  struct pto_core_note *note;
 
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
-    kept = kept
-           || (atomic_load_explicit (&self->shared->notes[i].calls, memory_order_acquire) & 1) != 0;
-  return kept;
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
+    if ((atomic_load_explicit (&note->calls, memory_order_acquire) & 1) != 0)
+      return TRUE;
+  return FALSE;
 }
 
 static gboolean
@@ -903,7 +873,7 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
     return FALSE;
   self->died = self->is_cancelled = self->posted = FALSE;
   self->shared->has_statistics = FALSE;
-  self->body = (IsolatedBody){ 0 };
+  self->far = 0;
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
   self->ended_as = 0;
@@ -920,7 +890,8 @@ end_run (IsolatedMachine *self)
 
   take_messages (self);
   pto_solo_take_words (self->solo);
-  pto_isolated_free_body (&self->body);
+  if (self->far != 0)
+    pto_arena_free (self->far, self->far_size);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = self->posted && !self->died;
@@ -1035,7 +1006,7 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
   guint64 address;
 
   shared->fetched = (PtoChildTrace){ 0 };
-  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
+  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, NULL, what, NULL, error))
     return 0;
   *size = shared->fetched.size;
   if (*size == 0)
@@ -1048,7 +1019,7 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
       return 0;
     }
   shared->fetched = (PtoChildTrace){ .address = address, .room = *size };
-  if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
+  if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, NULL, what, NULL, error))
     return address;
   pto_arena_free (address, *size);
   return 0;

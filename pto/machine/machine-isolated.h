@@ -57,7 +57,7 @@ typedef struct
   guint32 is_capture;            /* RUN: it is written down, and does not run */
   guint64 graph;         /* RUN: which one is launched; 0: none. Behind the arguments are the
                           * numbers of its kernels, guint32 each */
-  guint32 schedule_at;   /* RUN: where its text is in the body; 0: it has none */
+  guint32 schedule_at;   /* RUN: 1 + where its text is in the body; 0: it has none */
   PtoChildTrace fetched; /* TRACE, CAPTURED: that; the child writes its size */
 
   /* W: child, before the answer. */
@@ -147,13 +147,6 @@ typedef struct
   IsolatedPlace at;           /* the place that was written last */
 } IsolatedRecorder;
 
-/* What a request carries. */
-typedef struct
-{
-  guint64 far; /* in the arena; 0: in the request's lane */
-  guint bytes;
-} IsolatedBody;
-
 typedef struct
 {
   PtoMachine parent;
@@ -177,7 +170,8 @@ typedef struct
   GHashTable *graphs; /* PtoGraphTag, owned: of which this child has a copy */
 
   /* --- of the run under way; whoever has taken the machine --- */
-  IsolatedBody body;
+  guint64 far; /* what it was asked with, if that is in the arena; or 0 */
+  guint far_size;
   gboolean posted; /* the child has been asked to run it */
   GError *refused; /* why it was not, if that was found out in launch() */
   guint32 n_read;  /* messages */
@@ -217,16 +211,16 @@ gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tenso
 
 /* --- machine-isolated.c, for the others --- */
 
-/* Under control: one request on a lane that no other thread uses. what: for messages. cancellable:
- * ends the child as well. */
+/* Posts a request on a lane that no other thread uses; digest and body may be NULL. *far: where the
+ * body lies in the arena until the answer, if it is too long for the lane; or 0. */
+gboolean pto_isolated_post (IsolatedMachine *self, guint lane, enum pto_request request,
+                            const guint8 *digest, const GByteArray *body, guint64 *far,
+                            GError **error);
+/* Under control: the same, and waits for the answer. what: for messages. cancellable: ends the
+ * child as well. */
 gboolean pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
-                           const IsolatedBody *body, const char *what, GCancellable *cancellable,
-                           GError **error);
-/* Where the body of a request is to be written: in its lane, or, if it is long, in the arena. NULL:
- * there is no room. */
-gpointer pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes,
-                                    IsolatedBody *body, GError **error);
-void pto_isolated_free_body (IsolatedBody *body);
+                           const guint8 *digest, const GByteArray *body, const char *what,
+                           GCancellable *cancellable, GError **error);
 /* Of a run: its name, for messages. */
 const char *pto_isolated_name_kernel (IsolatedMachine *self, guint32 kernel);
 /* Appends ", submitted at x.c:12", or nothing. */
