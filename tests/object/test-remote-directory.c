@@ -160,8 +160,8 @@ run_far (World *world, guint index)
       memset (world->plain + first, value, last - first);
       pto_remote_directory_add (out, BASE + first, BASE + last);
     }
-  pto_remote_directory_let_go (far->directory, in);
-  pto_remote_directory_let_go (far->directory, out);
+  pto_remote_directory_let_go (in);
+  pto_remote_directory_let_go (out);
   if (what == 0)
     {
       far_end (far);
@@ -271,7 +271,7 @@ test_spans (void)
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 1).end, ==, 150);
   pto_remote_directory_remove (directory, 0, 1000);
   g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 200), ==, 100);
-  pto_remote_directory_let_go (directory, block);
+  pto_remote_directory_let_go (block);
   pto_remote_directory_free (directory);
 }
 
@@ -288,22 +288,21 @@ test_least_recently_used (void)
   for (guint i = 0; i < 3; i++)
     {
       blocks[i] = pto_remote_directory_use (directory, 1000 * i, 1000 * i + 100);
-      pto_remote_directory_let_go (directory, blocks[i]);
+      pto_remote_directory_let_go (blocks[i]);
     }
   begun = pto_remote_directory_steal_begun (directory);
   g_assert_cmpuint (begun->len, ==, 3);
   g_assert_true (pto_remote_directory_use (directory, 0, 100) == blocks[0]);
   /* Of a block that is larger a part will do. */
   g_assert_true (pto_remote_directory_use (directory, 2050, 2051) == blocks[2]);
-  pto_remote_directory_let_go (directory, blocks[2]);
+  pto_remote_directory_let_go (blocks[2]);
   first = blocks[1]->number;
   blocks[3] = pto_remote_directory_use (directory, 5000, 5100);
   dropped = pto_remote_directory_steal_dropped (directory);
   g_assert_cmpuint (dropped->len, ==, 1);
   g_assert_cmpuint (g_array_index (dropped, guint64, 0), ==, first);
   /* More than there may be: the two that are used stay all the same. */
-  pto_remote_directory_let_go (directory,
-                               pto_remote_directory_use (directory, 9000, 9000 + 9 * PAGE));
+  pto_remote_directory_let_go (pto_remote_directory_use (directory, 9000, 9000 + 9 * PAGE));
   g_clear_pointer (&dropped, g_array_unref);
   dropped = pto_remote_directory_steal_dropped (directory);
   g_assert_cmpuint (dropped->len, ==, 1);
@@ -344,9 +343,8 @@ test_owned (void)
   pto_remote_directory_remove (directory, 0, G_MAXUINT64);
   g_assert_cmpuint (pto_remote_directory_count_missing (block, far, far + 100), ==, 0);
   g_assert_cmpuint (pto_remote_directory_find_missing (directory, far, far + 100), ==, 0);
-  pto_remote_directory_let_go (directory, block);
-  pto_remote_directory_let_go (directory,
-                               pto_remote_directory_use (directory, PAGE, PAGE + 9 * PAGE));
+  pto_remote_directory_let_go (block);
+  pto_remote_directory_let_go (pto_remote_directory_use (directory, PAGE, PAGE + 9 * PAGE));
   pto_remote_directory_drop_all (directory);
   g_assert_true (pto_remote_directory_find_owned (directory, far, far + 1) == block);
 
@@ -371,7 +369,7 @@ test_room_beside_owned (void)
   pto_remote_directory_own (directory, far, far + 4 * PAGE);
   for (guint i = 0; i < 4; i++)
     pto_remote_directory_let_go (
-        directory, pto_remote_directory_use (directory, i * PAGE + 1, (i + 1) * PAGE));
+        pto_remote_directory_use (directory, i * PAGE + 1, (i + 1) * PAGE));
   g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 2 * PAGE);
   pto_remote_directory_free (directory);
 }
@@ -408,7 +406,7 @@ test_only (void)
 
   pto_remote_directory_add (block, BASE, BASE + 100);
   pto_remote_directory_add_left (block, BASE + 50, BASE + 80);
-  pto_remote_directory_let_go (directory, block);
+  pto_remote_directory_let_go (block);
   only = pto_remote_directory_list_left (directory, BASE + 60, BASE + 200);
   g_assert_cmpuint (only->len, ==, 1);
   g_assert_true (g_array_index (only, PtoRemoteLeft, 0).block == block);
@@ -421,7 +419,7 @@ test_only (void)
   pto_remote_directory_drop_all (directory);
   for (guint i = 1; i <= 4; i++)
     pto_remote_directory_let_go (
-        directory, pto_remote_directory_use (directory, BASE + i * PAGE, BASE + (i + 1) * PAGE));
+        pto_remote_directory_use (directory, BASE + i * PAGE, BASE + (i + 1) * PAGE));
   g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 80), ==, 0);
   /* Others have it by now, and it is written anew. */
   pto_remote_directory_add (block, BASE + 50, BASE + 60);
@@ -463,7 +461,7 @@ test_stays (void)
   g_autofree char *over = NULL;
   g_autofree char *after = NULL;
 
-  pto_remote_directory_let_go (directory, block);
+  pto_remote_directory_let_go (block);
   pto_remote_directory_add_staying (block, BASE, BASE + 100);
   pto_remote_directory_add_left (block, BASE + 100, BASE + 200);
   beside = list_left (directory, BASE + 50, BASE + 150);

@@ -407,7 +407,7 @@ pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 
 }
 
 void
-pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+pto_remote_directory_let_go (PtoRemoteBlock *block)
 {
   block->users--;
 }

@@ -50,7 +50,7 @@ void pto_remote_directory_free (PtoRemoteDirectory *directory);
  * It stays until it is let go of. */
 PtoRemoteBlock *pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin,
                                           guint64 end);
-void pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block);
+void pto_remote_directory_let_go (PtoRemoteBlock *block);
 /* Of the range, what has to be sent: PtoRemoteSpan, by address. */
 GArray *pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
 guint64 pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);

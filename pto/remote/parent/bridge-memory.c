@@ -24,10 +24,8 @@
 static gboolean
 begin (PtoRemoteChild *self, GError **error)
 {
-  GVariant *dropped = pto_remote_child_make_dropped (self);
-  g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, "Begin", g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
-      "()", error);
+  g_autoptr (GVariant) reply
+      = pto_remote_child_call (self, "Begin", pto_remote_child_make_begin (self), "()", error);
 
   return reply != NULL;
 }
@@ -142,15 +140,9 @@ copy (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **erro
 static void
 give_back (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request)
 {
-  GVariant *dropped;
-
-  if ((request->life != 0 && request->life != self->life)
-      || !pto_remote_directory_disown (self->directory, request->address))
-    return;
-  dropped = pto_remote_child_make_dropped (self);
-  pto_remote_child_tell (self, "Begin",
-                         g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
-                         NULL, 0);
+  if ((request->life == 0 || request->life == self->life)
+      && pto_remote_directory_disown (self->directory, request->address))
+    pto_remote_child_tell (self, "Begin", pto_remote_child_make_begin (self), NULL, 0);
 }
 
 gboolean

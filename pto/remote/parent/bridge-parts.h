@@ -119,9 +119,8 @@ void pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *c
 guint32 pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
                                     struct pto_failure *failure);
 
-/* What the directory has to tell: arguments of Begin. */
-GVariant *pto_remote_child_make_dropped (PtoRemoteChild *self);
-GVariant *pto_remote_child_make_begun (PtoRemoteChild *self);
+/* What the directory has to tell: the arguments of Begin. */
+GVariant *pto_remote_child_make_begin (PtoRemoteChild *self);
 /* Contents, in parts, ahead of what needs them. FALSE: they are not wanted any more. */
 gboolean pto_remote_child_put (PtoRemoteChild *self, guint64 block, guint64 offset,
                                gconstpointer data, guint64 bytes, GError **error);

@@ -201,33 +201,24 @@ note_written (PtoRemoteChild *self, const Task *task, gboolean came_to_something
     }
 }
 
-/* Of a task that is over. */
+/* They may be dropped from now on. */
 static void
-let_go_of_blocks (PtoRemoteChild *self, const Task *task)
+put_blocks_back (GArray *pieces)
 {
-  note_written (self, task, task->status == 0);
-  for (guint i = 0; i < task->pieces->len; i++)
+  for (guint i = 0; i < pieces->len; i++)
     {
-      Piece *piece = &g_array_index (task->pieces, Piece, i);
+      Piece *piece = &g_array_index (pieces, Piece, i);
 
       if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
+        pto_remote_directory_let_go (piece->block);
       piece->block = NULL;
     }
 }
 
 GVariant *
-pto_remote_child_make_dropped (PtoRemoteChild *self)
+pto_remote_child_make_begin (PtoRemoteChild *self)
 {
   g_autoptr (GArray) dropped = pto_remote_directory_steal_dropped (self->directory);
-
-  return g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, dropped->data, dropped->len,
-                                    sizeof (guint64));
-}
-
-GVariant *
-pto_remote_child_make_begun (PtoRemoteChild *self)
-{
   g_autoptr (GPtrArray) begun = pto_remote_directory_steal_begun (self->directory);
   GVariantBuilder list;
 
@@ -238,7 +229,10 @@ pto_remote_child_make_begun (PtoRemoteChild *self)
 
       g_variant_builder_add (&list, "(tt)", block->number, block->end - block->begin);
     }
-  return g_variant_builder_end (&list);
+  return g_variant_new ("(@ata(tt))",
+                        g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, dropped->data,
+                                                   dropped->len, sizeof (guint64)),
+                        &list);
 }
 
 /* Of a task that has not begun: what is only there is as it was before, and what was to be copied
@@ -248,13 +242,11 @@ forget_pieces (PtoRemoteChild *self, GArray *pieces)
 {
   for (guint i = 0; i < pieces->len; i++)
     {
-      Piece *piece = &g_array_index (pieces, Piece, i);
+      const Piece *piece = &g_array_index (pieces, Piece, i);
 
       pto_remote_directory_remove_copies (self->directory, piece->begin, piece->end);
-      if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
-      piece->block = NULL;
     }
+  put_blocks_back (pieces);
 }
 
 /* What is large comes and goes in such parts. */
@@ -262,20 +254,6 @@ static guint64
 get_part (PtoRemoteChild *self)
 {
   return self->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
-}
-
-/* Of a task that is not sent yet: they are as good as they were, and may be dropped. */
-static void
-put_blocks_back (PtoRemoteChild *self, GArray *pieces)
-{
-  for (guint i = 0; i < pieces->len; i++)
-    {
-      Piece *piece = &g_array_index (pieces, Piece, i);
-
-      if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
-      piece->block = NULL;
-    }
 }
 
 gboolean
@@ -359,11 +337,7 @@ get_source (PtoRemoteChild *self, const PtoRemoteSpan *span)
 static gboolean
 put_pieces (PtoRemoteChild *self, Task *task, GError **error)
 {
-  GVariant *dropped = pto_remote_child_make_dropped (self);
-
-  pto_remote_child_tell (self, "Begin",
-                         g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
-                         NULL, 0);
+  pto_remote_child_tell (self, "Begin", pto_remote_child_make_begin (self), NULL, 0);
   for (guint i = 0; i < task->pieces->len; i++)
     {
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
@@ -690,7 +664,8 @@ take_done (PtoRemoteChild *self, Task *task, struct pto_pack *reader, const Ther
     }
   if (error != NULL)
     fail_task (task, error);
-  let_go_of_blocks (self, task);
+  note_written (self, task, task->status == 0);
+  put_blocks_back (task->pieces);
 }
 
 /* Gives how many have begun: the others were recalled. */
@@ -888,7 +863,7 @@ run_all (PtoRemoteChild *self, Task *tasks, guint n, guint64 *busy)
       bytes = count_travelling (&tasks[i], &missing);
       if (i > first && travelling + bytes > PTO_REMOTE_INLINE_BYTES)
         {
-          put_blocks_back (self, tasks[i].pieces);
+          put_blocks_back (tasks[i].pieces);
           if (run_together (self, &tasks[first], i - first, &tasks[i], FALSE, busy) < i - first)
             return FALSE;
           first = i;

@@ -254,61 +254,45 @@ pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *argum
 
 /* --- start and end --- */
 
-static GVariant *
-make_features (PtoRemoteChild *self)
-{
-  const char *features[3];
-  guint n = 0;
-
-  if (self->fabric != NULL)
-    features[n++] = "fabric";
-  if (self->node->remote->sends_serialized)
-    features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
-  return g_variant_new_strv (features, n);
-}
-
-/* NULL: a fabric that is trusted can not be used. */
-static GVariant *
-make_options (PtoRemoteChild *self, GError **error)
+/* FALSE: a fabric that is trusted can not be used. */
+static gboolean
+make_options (PtoRemoteChild *self, GVariantDict *options, GError **error)
 {
   const PtoTreeNode *node = self->node;
-  GVariantBuilder options;
+  const char *features[3] = { NULL };
+  guint n = 0;
 
   self->life = pto_writes_begin_life (*self->parent.writes, self->parent.index);
-  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
   if (node->remote->fabric != NULL)
     {
-      self->fabric = pto_remote_fabric_new (node->remote->fabric, &options, error);
+      self->fabric = pto_remote_fabric_new (node->remote->fabric, options, error);
       if (self->fabric == NULL)
-        {
-          g_variant_builder_clear (&options);
-          return NULL;
-        }
+        return FALSE;
+      features[n++] = "fabric";
     }
-  g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (node->level));
-  g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (node->id));
-  g_variant_builder_add (&options, "{sv}", "generation", g_variant_new_uint32 (self->life));
-  g_variant_builder_add (&options, "{sv}", "features", make_features (self));
-  g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (node->platform));
-  g_variant_builder_add (&options, "{sv}", "sub-workers",
-                         g_variant_new_uint32 (node->n_sub_workers));
+  if (node->remote->sends_serialized)
+    features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
+  g_variant_dict_insert (options, "features", "^as", features);
+  g_variant_dict_insert (options, "level", "u", node->level);
+  g_variant_dict_insert (options, "id", "u", node->id);
+  g_variant_dict_insert (options, "generation", "u", self->life);
+  g_variant_dict_insert (options, "platform", "s", node->platform);
+  g_variant_dict_insert (options, "sub-workers", "u", node->n_sub_workers);
   /* Nobody is forked who would have a part in the fabric. */
-  g_variant_builder_add (
-      &options, "{sv}", "restart",
-      g_variant_new_boolean (node->restart == PTO_RESTART_ON_FAILURE && self->fabric == NULL));
-  g_variant_builder_add (&options, "{sv}", "parameters", self->parameters);
+  g_variant_dict_insert (options, "restart", "b",
+                         node->restart == PTO_RESTART_ON_FAILURE && self->fabric == NULL);
+  g_variant_dict_insert_value (options, "parameters", self->parameters);
   /* The wish of this process is that of all below it. */
-  g_variant_builder_add (&options, "{sv}", "answers",
-                         g_variant_new_boolean (pto_answer_is_wanted ()));
+  g_variant_dict_insert (options, "answers", "b", pto_answer_is_wanted ());
   if (node->remote->job != NULL)
     {
       g_autofree char *name = pto_remote_job_begin_life (node->remote);
 
-      g_variant_builder_add (&options, "{sv}", "rank", g_variant_new_string (name));
+      g_variant_dict_insert (options, "rank", "s", name);
     }
   /* One for each chip. */
-  g_variant_builder_add (&options, "{sv}", "chips", self->chips);
-  return g_variant_builder_end (&options);
+  g_variant_dict_insert_value (options, "chips", self->chips);
+  return TRUE;
 }
 
 /* What was launched has ended, with that status; FALSE: not within so long, or nobody knows. */
@@ -383,15 +367,15 @@ say_hello (PtoRemoteChild *self, GError **error)
   g_autofree char *session = g_uuid_string_random ();
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) answer = NULL;
-  GVariant *options = make_options (self, error);
+  g_auto (GVariantDict) options = G_VARIANT_DICT_INIT (NULL);
   guint32 protocol, process;
 
-  if (options == NULL)
+  if (!make_options (self, &options, error))
     return FALSE;
-  reply = pto_remote_child_call (
-      self, "Hello",
-      g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
-      "(ussua{sv})", error);
+  reply = pto_remote_child_call (self, "Hello",
+                                 g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session,
+                                                self->path, g_variant_dict_end (&options)),
+                                 "(ussua{sv})", error);
   if (reply == NULL)
     {
       g_autofree char *greeting = explain_greeting (self, *error);

@@ -96,13 +96,11 @@ connect_fabric (PtoRemoteFabric *fabric, GVariant *address, GError **error)
 }
 
 static void
-add_option (PtoRemoteFabric *fabric, GVariantBuilder *options, GBytes *address)
+add_option (PtoRemoteFabric *fabric, GVariantDict *options, GBytes *address)
 {
-  g_variant_builder_add (
-      options, "{sv}", OPTION,
-      g_variant_new ("(s@ayt)", fabric->name,
-                     g_variant_new_from_bytes (G_VARIANT_TYPE_BYTESTRING, address, TRUE),
-                     fabric->key));
+  g_variant_dict_insert (options, OPTION, "(s@ayt)", fabric->name,
+                         g_variant_new_from_bytes (G_VARIANT_TYPE_BYTESTRING, address, TRUE),
+                         fabric->key);
 }
 
 void
@@ -116,7 +114,7 @@ pto_remote_fabric_free (PtoRemoteFabric *fabric)
 /* --- hello --- */
 
 PtoRemoteFabric *
-pto_remote_fabric_new (const char *name, GVariantBuilder *options, GError **error)
+pto_remote_fabric_new (const char *name, GVariantDict *options, GError **error)
 {
   g_autoptr (GBytes) address = NULL;
   PtoRemoteFabric *fabric = open_fabric (name, TRUE, &address, error);
@@ -158,8 +156,7 @@ pto_remote_fabric_check (GVariant *options, const char **name, GError **error)
 }
 
 PtoRemoteFabric *
-pto_remote_fabric_accept (const char *name, GVariant *options, GVariantBuilder *answer,
-                          GError **error)
+pto_remote_fabric_accept (const char *name, GVariant *options, GVariantDict *answer, GError **error)
 {
   g_autoptr (GBytes) address = NULL;
   g_autoptr (GVariant) theirs = NULL;

@@ -425,8 +425,7 @@ reserve_memory (PtoRemoteSession *session, GError **error)
 
 /* answer: what this end can do beyond the protocol, if it is a worker. */
 static gboolean
-take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *answer,
-            GError **error)
+take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantDict *answer, GError **error)
 {
   GVariant *body = g_dbus_message_get_body (message);
   g_autoptr (GVariant) options = NULL;
@@ -471,7 +470,7 @@ begin (PtoRemoteSession *session, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_stream_receive (session->stream, HELLO_MS, error);
   g_autoptr (GError) refused = NULL;
-  g_auto (GVariantBuilder) answer = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
+  g_auto (GVariantDict) answer = G_VARIANT_DICT_INIT (NULL);
 
   if (message == NULL || !pto_remote_check_call (message, error))
     {
@@ -483,17 +482,17 @@ begin (PtoRemoteSession *session, GError **error)
     return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
   if (take_hello (session, message, &answer, &refused))
     {
-      const char *features[2];
+      const char *features[3] = { NULL };
       guint n = 0;
 
       if (session->fabric != NULL)
         features[n++] = "fabric";
       if (is_serialized_taken ())
         features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
-      g_variant_builder_add (&answer, "{sv}", "features", g_variant_new_strv (features, n));
+      g_variant_dict_insert (&answer, "features", "^as", features);
       reply (session, message,
-             g_variant_new ("(ussua{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
-                            (guint32) getpid (), &answer));
+             g_variant_new ("(ussu@a{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
+                            (guint32) getpid (), g_variant_dict_end (&answer)));
       return TRUE;
     }
   refuse (session, message, refused);
