@@ -721,10 +721,7 @@ check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint 
   struct pto_report report = { 0 };
 
   for (guint i = 0; i < n; i++)
-    given[i] = (struct pto_plan_given){ .word = args[i].word,
-                                        .tensor = args[i].tensor.ndims > 0 ? &args[i].tensor : NULL,
-                                        .kind = args[i].kind,
-                                        .read_only = args[i].read_only > 0 };
+    given[i] = pto_chip_arg_given (&args[i]);
   return pto_error_set_from_report (error, pto_plan_check (plan, given, n, &report), &report);
 }
 

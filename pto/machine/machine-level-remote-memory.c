@@ -238,11 +238,10 @@ find_owners (LevelMachine *self, const struct pto_plan *plan, struct pto_plan_gi
 {
   for (guint t = 0; t < plan->n_tasks; t++)
     {
-      const struct pto_level_task *task;
+      const struct pto_level_task *task = pto_level_graph_task (plan, t);
 
-      if (plan->tasks[t].extra_bytes == 0)
+      if (task == NULL)
         continue;
-      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
       for (guint a = 0; a < task->n_tensors; a++)
         {
           const struct pto_plan_arg *arg = &plan->args[plan->tasks[t].first_arg + a];

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -253,53 +254,6 @@ struct pto_shared_map
   int maps;              /* of this process, when it can be asked; -1: it can not */
 };
 
-/* Bytes of /proc/self/maps or smaps, ended by 0; NULL and errno when it can not be read. */
-static char *
-read_file (const char *path)
-{
-  size_t size = 64 << 10, length = 0;
-  char *text = malloc (size);
-  int fd = open (path, O_RDONLY | O_CLOEXEC), error = 0;
-
-  if (fd < 0)
-    error = errno;
-  else if (text == NULL)
-    error = ENOMEM;
-  while (error == 0)
-    {
-      ssize_t n = read (fd, text + length, size - 1 - length);
-
-      if (n == 0)
-        break;
-      if (n < 0 && errno != EINTR)
-        error = errno;
-      if (n > 0)
-        length += (size_t) n;
-      if (error == 0 && length == size - 1)
-        {
-          char *larger = realloc (text, 2 * size);
-
-          if (larger == NULL)
-            error = ENOMEM;
-          else
-            {
-              text = larger;
-              size *= 2;
-            }
-        }
-    }
-  if (fd >= 0)
-    close (fd);
-  if (error != 0)
-    {
-      free (text);
-      errno = error;
-      return NULL;
-    }
-  text[length] = '\0';
-  return text;
-}
-
 /* "begin-end rwxs offset major:minor inode   name"; false: another line of smaps. */
 static bool
 parse_mapping (const char *line, struct range *range)
@@ -327,47 +281,58 @@ parse_mapping (const char *line, struct range *range)
 static bool
 says_dont_fork (const char *line)
 {
-  return strncmp (line, "VmFlags:", 8) == 0
-         && memmem (line, strcspn (line, "\n"), " dc", 3) != NULL;
+  return strncmp (line, "VmFlags:", 8) == 0 && strstr (line, " dc") != NULL;
 }
 
-/* false and errno: it can not be known. */
+static bool
+add_range (struct ranges *list, const struct range *range)
+{
+  if (list->n == list->size)
+    {
+      uint32_t size = list->size + list->size / 2 + 256;
+      struct range *more = realloc (list->ranges, size * sizeof *more);
+
+      if (more == NULL)
+        return false;
+      list->ranges = more;
+      list->size = size;
+    }
+  list->ranges[list->n++] = *range;
+  return true;
+}
+
+/* Of maps or smaps. Returns false with errno if it can not be known. */
 static bool
 read_ranges (struct ranges *list, const char *path)
 {
-  char *text = read_file (path);
+  FILE *file = fopen (path, "re");
+  char buffer[8192]; /* more than the kernel gives at a time */
+  char *line = NULL;
+  size_t room = 0;
+  bool ok = true;
+  int error;
 
   *list = (struct ranges){ 0 };
-  for (const char *line = text; line != NULL && *line != '\0';)
+  if (file == NULL)
+    return false;
+  setvbuf (file, buffer, _IOFBF, sizeof buffer);
+  while (ok && getline (&line, &room, file) >= 0)
     {
       struct range range;
 
       if (parse_mapping (line, &range))
-        {
-          if (list->n == list->size)
-            {
-              uint32_t size = list->size + list->size / 2 + 256;
-              struct range *more = realloc (list->ranges, size * sizeof *more);
-
-              if (more == NULL)
-                {
-                  free (list->ranges);
-                  free (text);
-                  errno = ENOMEM;
-                  return false;
-                }
-              list->ranges = more;
-              list->size = size;
-            }
-          list->ranges[list->n++] = range;
-        }
+        ok = add_range (list, &range);
       else if (list->n > 0 && says_dont_fork (line))
         list->ranges[list->n - 1].forks = false;
-      line = strchr (line, '\n');
-      line += line != NULL;
     }
-  free (text);
-  return text != NULL;
+  error = errno;
+  ok = ok && feof (file);
+  free (line);
+  fclose (file);
+  if (!ok)
+    free (list->ranges);
+  errno = error;
+  return ok;
 }
 
 /* The one that the address lies in, or NULL. */

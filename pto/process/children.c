@@ -163,7 +163,6 @@ begin_process (struct pto_body *body, struct pto_report *report)
                                        .fork_data = family->fork_data,
                                        .main = process_main,
                                        .data = body,
-                                       .inherit_stderr = family->inherit_stderr,
                                        .labels = body->config.far };
 
   return pto_process_begin (&body->process, &config, report);

@@ -40,7 +40,6 @@ struct pto_family_config
   bool restart;
   pto_fork_func fork;
   void *fork_data;
-  bool inherit_stderr;
 };
 
 struct pto_family

@@ -218,8 +218,7 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
                                                      .n_children = config->n_children,
                                                      .restart = config->restart,
                                                      .fork = config->fork,
-                                                     .fork_data = config->fork_data,
-                                                     .inherit_stderr = config->inherit_stderr },
+                                                     .fork_data = config->fork_data },
                         report))
     {
       pto_level_free (level);

@@ -27,7 +27,6 @@ struct pto_level_config
   bool restart;                    /* begin a child that has died again */
   pto_fork_func fork;
   void *fork_data;
-  bool inherit_stderr;
   const struct pto_child_config *children;
   uint32_t n_children;
   const char *(*callable_name) (void *data, uint32_t index); /* for messages */
@@ -112,7 +111,14 @@ bool pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph);
 bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
                        const struct pto_plan_given *given, uint32_t n, const uint32_t *kernels);
 
-/* Of a task in the storage of a graph. */
+/* What a level has added to a task of such a graph; NULL: the task only orders. And its members. */
+static inline const struct pto_level_task *
+pto_level_graph_task (const struct pto_plan *graph, uint32_t task)
+{
+  return graph->tasks[task].extra_bytes == 0
+             ? NULL
+             : (const struct pto_level_task *) &graph->extra[graph->tasks[task].first_extra];
+}
 const struct pto_member *pto_level_graph_members (const struct pto_level_task *task);
 
 /* --- any thread --- */

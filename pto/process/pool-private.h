@@ -155,6 +155,13 @@ pto_pool_task (const struct pto_slot *slot)
   return pto_payload_extra (slot->payload);
 }
 
+/* The tasks that it has: endpoint.running, then the others. */
+static inline struct pto_slot *
+pto_station_slot (const struct pto_station *station, uint32_t i)
+{
+  return i == 0 ? station->endpoint.running : station->others[i - 1];
+}
+
 struct pto_extent
 {
   uint64_t begin, end;

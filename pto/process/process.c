@@ -377,15 +377,12 @@ child_main (const struct pto_process *process, const struct pto_process_config *
   if (parent_is_gone ())
     _exit (PTO_EXIT_ORPHAN);
 
-  if (!config->inherit_stderr)
+  if (dup2 (words, STDERR_FILENO) < 0)
     {
-      if (dup2 (words, STDERR_FILENO) < 0)
-        {
-          dprintf (words, "dup2: %s\n", strerror (errno));
-          _exit (PTO_EXIT_ORPHAN);
-        }
-      close (words);
+      dprintf (words, "dup2: %s\n", strerror (errno));
+      _exit (PTO_EXIT_ORPHAN);
     }
+  close (words);
   set_name (process->path);
 #ifdef __GLIBC__
   on_exit (at_exit, NULL);
@@ -495,17 +492,16 @@ struct openings
 };
 
 static bool
-make_openings (struct openings *openings, bool inherit_stderr)
+make_openings (struct openings *openings)
 {
   bool ok;
 
   pthread_mutex_lock (&held_lock);
-  ok = (inherit_stderr || (make_pipe (openings->pipe) && hold (&openings->pipe[0])))
-       && make_pipe (openings->go) && hold (&openings->go[1]) && make_pipe (openings->line)
-       && hold (&openings->line[1]);
+  ok = make_pipe (openings->pipe) && hold (&openings->pipe[0]) && make_pipe (openings->go)
+       && hold (&openings->go[1]) && make_pipe (openings->line) && hold (&openings->line[1]);
   pthread_mutex_unlock (&held_lock);
   /* Only our end: the child waits for room. */
-  if (ok && !inherit_stderr)
+  if (ok)
     fcntl (openings->pipe[0], F_SETFL, O_NONBLOCK);
   return ok;
 }
@@ -556,7 +552,7 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   pto_process_init (process, path);
   process->generation = pto_process_generation ();
   process->labels = config->labels;
-  if (!make_openings (&openings, config->inherit_stderr))
+  if (!make_openings (&openings))
     return fail (process, &openings, "pipe2", errno, report);
 
   /* Or the child would print them once more. The program finds an error in its stream. */
