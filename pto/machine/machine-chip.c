@@ -906,12 +906,8 @@ static gboolean
 chip_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
 {
   struct pto_chip *chip = g_atomic_pointer_get (&((ChipMachine *) machine)->chip);
-  struct pto_look_counts found;
 
-  if (chip == NULL || !pto_chip_count (chip, is_inside, &found))
-    return FALSE;
-  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
-  return TRUE;
+  return chip != NULL && pto_chip_count (chip, is_inside, counts);
 }
 
 static gboolean
@@ -945,15 +941,11 @@ static PtoTrace *
 chip_get_trace (PtoMachine *machine)
 {
   ChipMachine *self = (ChipMachine *) machine;
-  PtoTrace *trace = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
   if (self->trace == NULL && self->recorded)
     self->trace = make_trace (self);
-  if (self->trace != NULL)
-    trace = g_object_ref (self->trace);
-  g_mutex_unlock (&self->parent.lock);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 static char *
@@ -962,10 +954,10 @@ chip_dup_writer (PtoMachine *machine, guint64 address)
   ChipMachine *self = (ChipMachine *) machine;
   char text[1000] = "";
 
-  g_mutex_lock (&self->parent.lock);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+
   if (self->checked)
     pto_chip_describe_writer (self->chip, address, text, sizeof text);
-  g_mutex_unlock (&self->parent.lock);
   return text[0] != '\0' ? g_strdup (text) : NULL;
 }
 

@@ -196,7 +196,7 @@ is_cancelled (void *data)
     {
       atomic_store_explicit (&shared->submitted, counts.submitted, memory_order_relaxed);
       atomic_store_explicit (&shared->completed, counts.completed, memory_order_relaxed);
-      atomic_store_explicit (&shared->failed, counts.failed, memory_order_relaxed);
+      atomic_store_explicit (&shared->failed, counts.failures, memory_order_relaxed);
     }
   return pto_call_is_cancelled (run->call);
 }

@@ -360,14 +360,14 @@ isolated_free (PtoMachine *machine)
 static void
 note_name (IsolatedMachine *self, const PtoRegistration *registration)
 {
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+
   if (registration->callable->kind != PTO_CALLABLE_KERNEL)
     return;
-  g_mutex_lock (&self->parent.lock);
   if (self->names->len <= registration->index)
     g_ptr_array_set_size (self->names, (int) registration->index + 1);
   g_ptr_array_index (self->names, registration->index)
       = (gpointer) g_intern_string (registration->name);
-  g_mutex_unlock (&self->parent.lock);
 }
 
 /* Under control, after a request has failed: was it the run that was cancelled, and has ended the
@@ -1048,17 +1048,14 @@ static PtoTrace *
 isolated_get_trace (PtoMachine *machine)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
-  PtoTrace *trace;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->control);
 
-  g_mutex_lock (&self->control);
   if (self->trace == NULL && self->recorded && self->run == NULL)
     {
       self->trace = fetch_trace (self);
       self->recorded = FALSE;
     }
-  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
-  g_mutex_unlock (&self->control);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 /* The child knows all that there is to say: tells its number, under which it can be asked. Another
@@ -1095,7 +1092,7 @@ isolated_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *count
   if (is_running)
     {
       counts->completed = atomic_load_explicit (&self->shared->completed, memory_order_relaxed);
-      counts->failed = atomic_load_explicit (&self->shared->failed, memory_order_relaxed);
+      counts->failures = atomic_load_explicit (&self->shared->failed, memory_order_relaxed);
       counts->submitted = atomic_load_explicit (&self->shared->submitted, memory_order_relaxed);
     }
   if (!is_inside)

@@ -64,13 +64,9 @@ const char *
 pto_machine_level_get_name (void *data, uint32_t index)
 {
   LevelMachine *self = data;
-  const char *name = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  if (index < self->names->len)
-    name = g_ptr_array_index (self->names, index);
-  g_mutex_unlock (&self->parent.lock);
-  return name;
+  return index < self->names->len ? g_ptr_array_index (self->names, index) : NULL;
 }
 
 /* Can that one run it, of SUB workers or of others? */
@@ -492,16 +488,13 @@ pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, cons
 const PtoTargets *
 pto_machine_level_find_targets (LevelMachine *self, const guint8 *digest, PtoTargets *copy)
 {
-  const Known *known;
-  gboolean is_partial;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+  const Known *known = g_hash_table_lookup (self->known, digest);
 
-  g_mutex_lock (&self->parent.lock);
-  known = g_hash_table_lookup (self->known, digest);
-  is_partial = known != NULL && known->is_partial;
-  if (is_partial)
-    *copy = known->targets;
-  g_mutex_unlock (&self->parent.lock);
-  return is_partial ? copy : NULL;
+  if (known == NULL || !known->is_partial)
+    return NULL;
+  *copy = known->targets;
+  return copy;
 }
 
 void

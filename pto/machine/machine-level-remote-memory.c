@@ -68,13 +68,11 @@ find_index (LevelMachine *self, guint64 address)
 static gboolean
 find (LevelMachine *self, guint64 address, Memory *memory)
 {
-  gint i;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+  gint i = find_index (self, address);
 
-  g_mutex_lock (&self->parent.lock);
-  i = find_index (self, address);
   if (i >= 0)
     *memory = g_array_index (self->memory, Memory, i);
-  g_mutex_unlock (&self->parent.lock);
   return i >= 0 && address - memory->begin < memory->bytes;
 }
 

@@ -367,25 +367,19 @@ static void
 level_cancel (PtoMachine *machine)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  struct pto_level *level;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  level = self->level;
-  if (level != NULL)
-    pto_level_cancel (level);
-  g_mutex_unlock (&self->parent.lock);
+  if (self->level != NULL)
+    pto_level_cancel (self->level);
 }
 
 static PtoTrace *
 level_get_trace (PtoMachine *machine)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  PtoTrace *trace;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
-  g_mutex_unlock (&self->parent.lock);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 static guint64
@@ -418,12 +412,7 @@ level_tell (PtoMachine *machine, JsonBuilder *json)
 static gboolean
 level_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
 {
-  struct pto_look_counts found;
-
-  if (!pto_level_count (((LevelMachine *) machine)->level, is_inside, &found))
-    return FALSE;
-  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
-  return TRUE;
+  return pto_level_count (((LevelMachine *) machine)->level, is_inside, counts);
 }
 
 static const PtoMachineOps level_ops = {

@@ -222,13 +222,9 @@ pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *st
 PtoRunStatistics *
 pto_machine_dup_statistics (PtoMachine *machine)
 {
-  PtoRunStatistics *statistics = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&machine->lock);
 
-  g_mutex_lock (&machine->lock);
-  if (machine->has_statistics)
-    statistics = pto_run_statistics_new (&machine->statistics);
-  g_mutex_unlock (&machine->lock);
-  return statistics;
+  return machine->has_statistics ? pto_run_statistics_new (&machine->statistics) : NULL;
 }
 
 /* --- heaps --- */

@@ -14,6 +14,7 @@
 
 #include "api/pto_orchestration_api.h"
 
+#include "core/inspect.h"
 #include "core/parameters.h"
 #include "core/runtime.h"
 #include "core/submission.h"
@@ -77,12 +78,7 @@ typedef struct
 } PtoMachineTask;
 
 /* How far a run is, in tasks. */
-typedef struct
-{
-  guint64 submitted;
-  guint64 completed;
-  guint64 failed; /* of those */
-} PtoMachineCounts;
+typedef struct pto_look_counts PtoMachineCounts;
 
 /* One use of device memory. */
 typedef struct

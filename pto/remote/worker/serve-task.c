@@ -396,13 +396,11 @@ begin_run (PtoRemoteSession *session, struct pto_pack *reader, PtoRemoteRunHead 
 static gboolean
 may_begin (PtoRemoteSession *session, guint number)
 {
-  gboolean may;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
+  gboolean may = number < session->n_wanted;
 
-  g_mutex_lock (&session->lock);
-  may = number < session->n_wanted;
   if (may)
     session->n_begun = number + 1;
-  g_mutex_unlock (&session->lock);
   return may;
 }
 

@@ -173,13 +173,12 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
 static GDBusMessage *
 pop_call (PtoRemoteSession *session)
 {
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
   GDBusMessage *message;
 
-  g_mutex_lock (&session->lock);
   while ((message = g_queue_pop_head (&session->calls)) == NULL)
     g_cond_wait (&session->changed, &session->lock);
   g_cond_broadcast (&session->changed);
-  g_mutex_unlock (&session->lock);
   return message;
 }
 
@@ -283,12 +282,10 @@ want_all (PtoRemoteSession *session)
 static guint
 recall (PtoRemoteSession *session)
 {
-  guint n;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
 
-  g_mutex_lock (&session->lock);
-  n = session->n_wanted = MIN (session->n_wanted, MAX (session->n_begun, 1));
-  g_mutex_unlock (&session->lock);
-  return n;
+  session->n_wanted = MIN (session->n_wanted, MAX (session->n_begun, 1));
+  return session->n_wanted;
 }
 
 static gpointer
