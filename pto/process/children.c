@@ -44,7 +44,7 @@ serve (const struct pto_body *body, const struct pto_server *server)
 {
   const struct pto_child *child = body->child;
 
-  return pto_mailbox_serve (NULL, pto_mailbox_of (&child->link), body->family->hub, child->index,
+  return pto_mailbox_serve (NULL, child->link.mailbox, body->family->hub, child->index,
                             may_spin (child->index), server);
 }
 

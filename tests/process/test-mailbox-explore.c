@@ -193,7 +193,7 @@ tell_keeper (void)
 static bool
 is_answered (uint32_t child)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (&world->own.children[child].link);
+  const struct pto_mailbox *mailbox = world->own.children[child].link.mailbox;
 
   return atomic_load (&mailbox->reply) == 2 * atomic_load (&mailbox->post.value);
 }
@@ -439,8 +439,8 @@ child_main (void *data)
   struct pto_server server = { .serve = serve, .data = life };
 
   weak_acquire (life);
-  pto_mailbox_serve (world->own.exec, pto_mailbox_of (&world->own.children[life->child].link),
-                     world->own.hub, life->child, false, &server);
+  pto_mailbox_serve (world->own.exec, world->own.children[life->child].link.mailbox, world->own.hub,
+                     life->child, false, &server);
   life->closed = life->over = true;
   weak_release (&life->over);
   /* A process ends then. */
