@@ -40,11 +40,11 @@ make_child (PtoTreeNode *child, const char *path, const PtoChildParent *parent,
 
   if (child != NULL && child->remote != NULL)
     {
-      PtoRemoteChild *bridge = made = pto_remote_child_new (
+      PtoBridge *bridge = made = pto_bridge_new (
           child, path, parent, pto_worker_pack_parameters (child->worker), pack_chips (child));
 
-      pto_remote_child_get_server (bridge, server);
-      *destroy = (GDestroyNotify) pto_remote_child_free;
+      pto_bridge_get_server (bridge, server);
+      *destroy = (GDestroyNotify) pto_bridge_free;
     }
   else
     {

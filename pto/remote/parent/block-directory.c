@@ -13,7 +13,7 @@
 /* So many blocks nobody looks through before each task. */
 #define BLOCKS_MAX 1024u
 
-struct _PtoRemoteDirectory
+struct _PtoDirectory
 {
   guint64 limit;
   guint64 bytes;     /* of all blocks */
@@ -36,10 +36,10 @@ block_free (gpointer data)
   g_free (block);
 }
 
-PtoRemoteDirectory *
-pto_remote_directory_new (guint64 limit)
+PtoDirectory *
+pto_directory_new (guint64 limit)
 {
-  PtoRemoteDirectory *directory = g_new0 (PtoRemoteDirectory, 1);
+  PtoDirectory *directory = g_new0 (PtoDirectory, 1);
 
   directory->limit = limit;
   directory->blocks = g_ptr_array_new_with_free_func (block_free);
@@ -50,7 +50,7 @@ pto_remote_directory_new (guint64 limit)
 }
 
 void
-pto_remote_directory_free (PtoRemoteDirectory *directory)
+pto_directory_free (PtoDirectory *directory)
 {
   g_ptr_array_unref (directory->blocks);
   g_ptr_array_unref (directory->owned);
@@ -75,7 +75,7 @@ find_index (const GPtrArray *blocks, guint64 address)
 
 /* The first that may reach into a range that begins there. */
 static guint
-find_first (const PtoRemoteDirectory *directory, guint64 begin)
+find_first (const PtoDirectory *directory, guint64 begin)
 {
   return find_index (directory->blocks,
                      begin > directory->longest ? begin - directory->longest : 0);
@@ -99,26 +99,26 @@ set_span (PtoRemoteBlock *block, guint64 begin, guint64 end, guint64 what)
 }
 
 void
-pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   set_span (block, begin, end, IS_COPY);
 }
 
 void
-pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   set_span (block, begin, end, IS_LEFT);
 }
 
 void
-pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   set_span (block, begin, end, IS_STAYING);
 }
 
 /* In all blocks: of the range, what is one of those. */
 static void
-remove_good (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 what)
+remove_good (PtoDirectory *directory, guint64 begin, guint64 end, guint64 what)
 {
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
@@ -139,25 +139,25 @@ remove_good (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 
 }
 
 void
-pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_remove (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   remove_good (directory, begin, end, IS_COPY | IS_LEFT | IS_STAYING);
 }
 
 void
-pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_remove_copies (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   remove_good (directory, begin, end, IS_COPY);
 }
 
 void
-pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_remove_only (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   remove_good (directory, begin, end, IS_LEFT | IS_STAYING);
 }
 
 GArray *
-pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_list_left (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   GArray *list = g_array_new (FALSE, FALSE, sizeof (PtoRemoteLeft));
 
@@ -180,7 +180,7 @@ pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, gu
 }
 
 GArray *
-pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   GArray *missing = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
 
@@ -217,7 +217,7 @@ count_good (const PtoRemoteBlock *block, guint64 begin, guint64 end)
 }
 
 guint64
-pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   return end - begin - count_good (block, begin, end);
 }
@@ -226,14 +226,14 @@ pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint6
 
 /* Of one that the other end has never heard of it need not hear. */
 static void
-note_dropped (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+note_dropped (PtoDirectory *directory, PtoRemoteBlock *block)
 {
   if (!g_ptr_array_remove (directory->begun, block))
     g_array_append_val (directory->dropped, block->number);
 }
 
 static void
-drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+drop (PtoDirectory *directory, PtoRemoteBlock *block)
 {
   guint i = find_index (directory->blocks, block->begin);
 
@@ -258,7 +258,7 @@ may_go (const PtoRemoteBlock *block)
 
 /* Those that were not used for longest go first. */
 static void
-make_room (PtoRemoteDirectory *directory, guint64 bytes)
+make_room (PtoDirectory *directory, guint64 bytes)
 {
   guint64 limit = directory->limit - MIN (directory->limit, directory->owned_bytes / 2);
   GList *next;
@@ -278,7 +278,7 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
 
 /* In no list yet but that of those that are new. */
 static PtoRemoteBlock *
-block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+block_new (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = g_new0 (PtoRemoteBlock, 1);
 
@@ -291,7 +291,7 @@ block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 }
 
 static PtoRemoteBlock *
-begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+begin_block (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = block_new (directory, begin, end);
 
@@ -306,17 +306,17 @@ begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 /* --- what the program has --- */
 
 void
-pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_own (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = block_new (directory, begin, end);
 
-  pto_remote_directory_add (block, begin, end);
+  pto_directory_add (block, begin, end);
   directory->owned_bytes += get_bytes (block);
   g_ptr_array_insert (directory->owned, (int) find_index (directory->owned, begin), block);
 }
 
 gboolean
-pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin)
+pto_directory_disown (PtoDirectory *directory, guint64 begin)
 {
   guint i = find_index (directory->owned, begin);
   PtoRemoteBlock *block
@@ -331,7 +331,7 @@ pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin)
 }
 
 PtoRemoteBlock *
-pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_find_owned (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint i = begin < G_MAXUINT64 ? find_index (directory->owned, begin + 1) : 0;
   PtoRemoteBlock *block = i > 0 ? g_ptr_array_index (directory->owned, i - 1) : NULL;
@@ -340,7 +340,7 @@ pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin, g
 }
 
 guint
-pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory)
+pto_directory_get_n_owned (PtoDirectory *directory)
 {
   return directory->owned->len;
 }
@@ -349,7 +349,7 @@ pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory)
 
 /* Of those that have all of the range, the one with most of it; NULL: there is none. */
 static PtoRemoteBlock *
-find_best (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 *most)
+find_best (PtoDirectory *directory, guint64 begin, guint64 end, guint64 *most)
 {
   PtoRemoteBlock *best = NULL;
 
@@ -373,21 +373,21 @@ find_best (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 *m
 }
 
 guint64
-pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_find_missing (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint64 most;
 
-  if (pto_remote_directory_find_owned (directory, begin, end) != NULL)
+  if (pto_directory_find_owned (directory, begin, end) != NULL)
     return 0;
   find_best (directory, begin, end, &most);
   return end - begin - most;
 }
 
 PtoRemoteBlock *
-pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_use (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint64 most;
-  PtoRemoteBlock *best = pto_remote_directory_find_owned (directory, begin, end);
+  PtoRemoteBlock *best = pto_directory_find_owned (directory, begin, end);
 
   if (best != NULL)
     {
@@ -407,13 +407,13 @@ pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 
 }
 
 void
-pto_remote_directory_let_go (PtoRemoteBlock *block)
+pto_directory_let_go (PtoRemoteBlock *block)
 {
   block->users--;
 }
 
 void
-pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
+pto_directory_drop_all (PtoDirectory *directory)
 {
   for (guint i = directory->blocks->len; i > 0; i--)
     {
@@ -425,7 +425,7 @@ pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
 }
 
 GArray *
-pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory)
+pto_directory_steal_dropped (PtoDirectory *directory)
 {
   GArray *dropped = directory->dropped;
 
@@ -434,7 +434,7 @@ pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory)
 }
 
 GPtrArray *
-pto_remote_directory_steal_begun (PtoRemoteDirectory *directory)
+pto_directory_steal_begun (PtoDirectory *directory)
 {
   GPtrArray *begun = directory->begun;
 
@@ -443,7 +443,7 @@ pto_remote_directory_steal_begun (PtoRemoteDirectory *directory)
 }
 
 guint64
-pto_remote_directory_get_bytes (PtoRemoteDirectory *directory)
+pto_directory_get_bytes (PtoDirectory *directory)
 {
   return directory->bytes;
 }

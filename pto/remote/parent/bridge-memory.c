@@ -22,20 +22,20 @@
 
 /* What is not needed any more goes, too. */
 static gboolean
-begin (PtoRemoteChild *self, GError **error)
+begin (PtoBridge *self, GError **error)
 {
   g_autoptr (GVariant) reply
-      = pto_remote_child_call (self, "Begin", pto_remote_child_make_begin (self), "()", error);
+      = pto_bridge_call (self, "Begin", pto_bridge_make_begin (self), "()", error);
 
   return reply != NULL;
 }
 
 static gboolean
-take (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
+take (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   gboolean again = FALSE;
 
-  if (pto_remote_directory_get_n_owned (self->directory) >= OWNED_MAX)
+  if (pto_directory_get_n_owned (self->directory) >= OWNED_MAX)
     return pto_refuse (
         error, PTO_ERROR_NO_MEMORY,
         _ ("a program has %u pieces of its memory, and can have no more: ask for fewer, "
@@ -46,17 +46,17 @@ take (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **erro
       g_autoptr (GError) refused = NULL;
       guint64 end = request->address + request->bytes;
 
-      pto_remote_directory_own (self->directory, request->address, end);
+      pto_directory_own (self->directory, request->address, end);
       if (begin (self, &refused))
         break;
-      pto_remote_directory_disown (self->directory, request->address);
+      pto_directory_disown (self->directory, request->address);
       /* What is kept there of tasks makes room, once. */
       if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
         {
           g_propagate_error (error, g_steal_pointer (&refused));
           return FALSE;
         }
-      pto_remote_directory_drop_all (self->directory);
+      pto_directory_drop_all (self->directory);
       again = TRUE;
     }
   memcpy ((gpointer) (guintptr) request->staging, &self->life, sizeof self->life);
@@ -64,7 +64,7 @@ take (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **erro
 }
 
 static gboolean
-check_life (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
+check_life (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   if (request->life == self->life)
     return TRUE;
@@ -76,10 +76,10 @@ check_life (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError 
 }
 
 static const PtoRemoteBlock *
-find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error)
+find_owned (PtoBridge *self, guint64 address, guint64 bytes, GError **error)
 {
   const PtoRemoteBlock *block
-      = pto_remote_directory_find_owned (self->directory, address, address + bytes);
+      = pto_directory_find_owned (self->directory, address, address + bytes);
 
   if (block == NULL)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -90,7 +90,7 @@ find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error
 
 /* All of it is there: nothing of it travels. */
 static gboolean
-copy_there (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from,
+copy_there (PtoBridge *self, const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from,
             GError **error)
 {
   const PtoRemoteBlock *to = find_owned (self, request->target, request->bytes, error);
@@ -98,16 +98,15 @@ copy_there (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, const P
 
   if (to == NULL)
     return FALSE;
-  reply = pto_remote_child_call (self, "Copy",
-                                 g_variant_new ("(ttttt)", from->number,
-                                                request->address - from->begin, to->number,
-                                                request->target - to->begin, request->bytes),
-                                 "()", error);
+  reply = pto_bridge_call (self, "Copy",
+                           g_variant_new ("(ttttt)", from->number, request->address - from->begin,
+                                          to->number, request->target - to->begin, request->bytes),
+                           "()", error);
   return reply != NULL;
 }
 
 static gboolean
-copy (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
+copy (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   const PtoRemoteBlock *block;
   guint64 offset;
@@ -122,31 +121,29 @@ copy (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **erro
   offset = request->address - block->begin;
   if (request->what == PTO_MEMORY_COPY_TO)
     {
-      if (!pto_remote_child_put (self, block->number, offset,
-                                 (gconstpointer) (guintptr) request->staging, request->bytes,
-                                 error))
+      if (!pto_bridge_put (self, block->number, offset, (gconstpointer) (guintptr) request->staging,
+                           request->bytes, error))
         return FALSE;
-      pto_remote_child_count (&self->traffic->sent, request->bytes);
+      pto_bridge_count (&self->traffic->sent, request->bytes);
       return TRUE;
     }
-  if (!pto_remote_child_fetch (self, block->number, offset, request->staging, request->bytes,
-                               error))
+  if (!pto_bridge_fetch (self, block->number, offset, request->staging, request->bytes, error))
     return FALSE;
-  pto_remote_child_count (&self->traffic->received, request->bytes);
+  pto_bridge_count (&self->traffic->received, request->bytes);
   return TRUE;
 }
 
 /* The other end is told at once: nobody knows when the next task comes. */
 static void
-give_back (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request)
+give_back (PtoBridge *self, const PtoRemoteMemoryRequest *request)
 {
   if ((request->life == 0 || request->life == self->life)
-      && pto_remote_directory_disown (self->directory, request->address))
-    pto_remote_child_tell (self, "Begin", pto_remote_child_make_begin (self), NULL, 0);
+      && pto_directory_disown (self->directory, request->address))
+    pto_bridge_tell (self, "Begin", pto_bridge_make_begin (self), NULL, 0);
 }
 
 gboolean
-pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_use_memory (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   PtoRemoteMemoryRequest request = { 0 };
 

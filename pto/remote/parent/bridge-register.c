@@ -16,7 +16,7 @@
 #include <string.h>
 
 static gboolean
-send_contents (PtoRemoteChild *self, const char *path, const guint8 *digest, GError **error)
+send_contents (PtoBridge *self, const char *path, const guint8 *digest, GError **error)
 {
   g_autofree char *data = NULL;
   gsize size;
@@ -27,7 +27,7 @@ send_contents (PtoRemoteChild *self, const char *path, const guint8 *digest, GEr
   do
     {
       gsize n = MIN (size - at, PTO_REMOTE_INLINE_BYTES);
-      g_autoptr (GVariant) reply = pto_remote_child_call (
+      g_autoptr (GVariant) reply = pto_bridge_call (
           self, "Content",
           g_variant_new ("(@ay@ayb)", pto_remote_make_bytes (digest, PTO_DIGEST_SIZE),
                          pto_remote_make_bytes (data + at, n), at + n == size),
@@ -45,7 +45,7 @@ send_contents (PtoRemoteChild *self, const char *path, const guint8 *digest, GEr
 
 /* Those that the other end has not, by their digests: each is sent once, to whoever asks. */
 static gboolean
-send_missing (PtoRemoteChild *self, const PtoRegistration *registration, GError **error)
+send_missing (PtoBridge *self, const PtoRegistration *registration, GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) there = NULL;
@@ -58,7 +58,7 @@ send_missing (PtoRemoteChild *self, const PtoRegistration *registration, GError 
     g_variant_builder_add_value (
         &digests, pto_remote_make_bytes (registration->contents->data + i * PTO_DIGEST_SIZE,
                                          PTO_DIGEST_SIZE));
-  reply = pto_remote_child_call (self, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
+  reply = pto_bridge_call (self, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
   if (reply == NULL)
     return FALSE;
   there = g_variant_get_child_value (reply, 0);
@@ -78,7 +78,7 @@ send_missing (PtoRemoteChild *self, const PtoRegistration *registration, GError 
 
 /* A function of this process is there what it is imported by; NULL: nothing is known of that. */
 static PtoRegistration *
-make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GError **error)
+make_importable (PtoBridge *self, const PtoRegistration *registration, GError **error)
 {
   const PtoClosure *closure = pto_callable_get_closure (registration->callable);
   g_autoptr (PtoCallable) callable = NULL;
@@ -102,8 +102,7 @@ make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GErr
 }
 
 static gboolean
-send_bytes (PtoRemoteChild *self, const PtoRegistration *registration, gboolean below,
-            GError **error)
+send_bytes (PtoBridge *self, const PtoRegistration *registration, gboolean below, GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   gconstpointer descriptor, sources;
@@ -119,7 +118,7 @@ send_bytes (PtoRemoteChild *self, const PtoRegistration *registration, gboolean 
   for (guint i = 0; targets != NULL && i < PTO_MAX_CHILDREN; i++)
     if (pto_targets_have (targets, i))
       g_variant_builder_add (&workers, "u", i);
-  reply = pto_remote_child_call (
+  reply = pto_bridge_call (
       self, "Register",
       g_variant_new ("(@ay@ay@aybau)",
                      pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
@@ -137,8 +136,8 @@ is_collective (PtoCallable *callable)
 }
 
 gboolean
-pto_remote_child_send_registration (PtoRemoteChild *self, PtoRegistration *registration,
-                                    gboolean below, GError **error)
+pto_bridge_send_registration (PtoBridge *self, PtoRegistration *registration, gboolean below,
+                              GError **error)
 {
   PtoRegistration *sent = registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE
                               ? make_importable (self, registration, error)
@@ -161,11 +160,11 @@ pto_remote_child_send_registration (PtoRemoteChild *self, PtoRegistration *regis
  * there, whether it has a path or not, its tasks are refused, and not all that it is registered
  * with; unless this worker was named to have it. */
 static gboolean
-offer (PtoRemoteChild *self, PtoRegistration *registration, gboolean is_named, GError **error)
+offer (PtoBridge *self, PtoRegistration *registration, gboolean is_named, GError **error)
 {
   GError *refused = NULL;
 
-  if (pto_remote_child_send_registration (self, registration, FALSE, &refused))
+  if (pto_bridge_send_registration (self, registration, FALSE, &refused))
     return TRUE;
   if (refused == NULL)
     refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
@@ -179,16 +178,16 @@ offer (PtoRemoteChild *self, PtoRegistration *registration, gboolean is_named, G
 }
 
 static gboolean
-send_commit (PtoRemoteChild *self, GVariantBuilder *digests, GError **error)
+send_commit (PtoBridge *self, GVariantBuilder *digests, GError **error)
 {
   g_autoptr (GVariant) reply
-      = pto_remote_child_call (self, "Commit", g_variant_new ("(aay)", digests), "()", error);
+      = pto_bridge_call (self, "Commit", g_variant_new ("(aay)", digests), "()", error);
 
   return reply != NULL;
 }
 
 gboolean
-pto_remote_child_offer_all (PtoRemoteChild *self, GPtrArray *list, GError **error)
+pto_bridge_offer_all (PtoBridge *self, GPtrArray *list, GError **error)
 {
   GVariantBuilder digests;
 
@@ -214,7 +213,7 @@ pto_remote_child_offer_all (PtoRemoteChild *self, GPtrArray *list, GError **erro
 
 /* What could not be sent has nothing to be told there. */
 gboolean
-pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_commit (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
   GVariantBuilder digests;
@@ -227,7 +226,7 @@ pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GErr
 }
 
 gboolean
-pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_register (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
@@ -262,7 +261,7 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
 
 /* A function and what is imported by its path are one there. */
 static gboolean
-is_shared (PtoRemoteChild *self, const guint8 *digest, const guint8 *there)
+is_shared (PtoBridge *self, const guint8 *digest, const guint8 *there)
 {
   GHashTableIter iter;
   gpointer other, others;
@@ -275,13 +274,13 @@ is_shared (PtoRemoteChild *self, const guint8 *digest, const guint8 *there)
 }
 
 void
-pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *call)
+pto_bridge_unregister (PtoBridge *self, const struct pto_call *call)
 {
   const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
   g_autoptr (GVariant) reply = NULL;
 
   if (there != NULL && !is_shared (self, call->digest, there))
-    reply = pto_remote_child_call (
+    reply = pto_bridge_call (
         self, "Unregister", g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)),
         "()", NULL);
   g_hash_table_remove (self->digests, call->digest);

@@ -38,7 +38,7 @@ get_stashed (const struct pto_span *span, guint64 address)
 }
 
 static gboolean
-is_needed (PtoRemoteChild *self, guint64 tag)
+is_needed (PtoBridge *self, guint64 tag)
 {
   for (guint i = 0; i < self->stash.n; i++)
     if (self->stash.list[i].tag == tag)
@@ -47,7 +47,7 @@ is_needed (PtoRemoteChild *self, guint64 tag)
 }
 
 void
-pto_remote_child_drop_stash (PtoRemoteChild *self, guint64 begin, guint64 end)
+pto_bridge_drop_stash (PtoBridge *self, guint64 begin, guint64 end)
 {
   struct pto_spans *spans = &self->stash;
   guint i;
@@ -68,7 +68,7 @@ pto_remote_child_drop_stash (PtoRemoteChild *self, guint64 begin, guint64 end)
 }
 
 gconstpointer
-pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *end)
+pto_bridge_find_source (PtoBridge *self, guint64 address, guint64 *end)
 {
   guint i = pto_spans_find (&self->stash, address);
   const struct pto_span *span;
@@ -82,7 +82,7 @@ pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *en
 
 /* What is only there is here as well, where nobody but this process sees it. */
 static gboolean
-stash_all (PtoRemoteChild *self, GArray *only, GError **error)
+stash_all (PtoBridge *self, GArray *only, GError **error)
 {
   for (guint i = 0; i < only->len; i++)
     {
@@ -95,11 +95,11 @@ stash_all (PtoRemoteChild *self, GArray *only, GError **error)
                            _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
                            bytes, self->path);
       stash->origin = there->begin;
-      if (!pto_remote_child_fetch (self, there->block->number, there->begin - there->block->begin,
-                                   (guint64) (guintptr) stash->bytes, bytes, error))
+      if (!pto_bridge_fetch (self, there->block->number, there->begin - there->block->begin,
+                             (guint64) (guintptr) stash->bytes, bytes, error))
         return FALSE;
-      pto_remote_child_count (&self->traffic->received, bytes);
-      pto_remote_directory_add (there->block, there->begin, there->end);
+      pto_bridge_count (&self->traffic->received, bytes);
+      pto_directory_add (there->block, there->begin, there->end);
       pto_spans_set (&self->stash, there->begin, there->end,
                      (guint64) (guintptr) g_steal_pointer (&stash));
     }
@@ -107,28 +107,28 @@ stash_all (PtoRemoteChild *self, GArray *only, GError **error)
 }
 
 gboolean
-pto_remote_child_spill (PtoRemoteChild *self, GError **error)
+pto_bridge_spill (PtoBridge *self, GError **error)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, 0, G_MAXUINT64);
+  g_autoptr (GArray) only = pto_directory_list_left (self->directory, 0, G_MAXUINT64);
 
   return stash_all (self, only, error);
 }
 
 gboolean
-pto_remote_child_gather (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error)
+pto_bridge_gather (PtoBridge *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
 
-  if (pto_remote_directory_find_missing (self->directory, begin, end) == 0)
+  if (pto_directory_find_missing (self->directory, begin, end) == 0)
     return TRUE;
-  only = pto_remote_directory_list_left (self->directory, begin, end);
+  only = pto_directory_list_left (self->directory, begin, end);
   return stash_all (self, only, error);
 }
 
 guint64
-pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
+pto_bridge_count_left (PtoBridge *self, guint64 begin, guint64 end)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, begin, end);
+  g_autoptr (GArray) only = pto_directory_list_left (self->directory, begin, end);
   guint64 n = 0;
 
   PTO_SPANS_EACH (i, &self->stash, begin, end)
@@ -146,10 +146,10 @@ pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
 /* --- to where it belongs --- */
 
 static gboolean
-fetch_left (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error)
+fetch_left (PtoBridge *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
-  guint64 left = pto_remote_child_count_left (self, begin, end);
+  guint64 left = pto_bridge_count_left (self, begin, end);
 
   if (left != end - begin)
     return pto_refuse (error, PTO_ERROR_INTERNAL,
@@ -162,24 +162,24 @@ fetch_left (PtoRemoteChild *self, guint64 begin, guint64 end, GError **error)
 
     memcpy ((gpointer) (guintptr) from, get_stashed (span, from), MIN (span->end, end) - from);
   }
-  pto_remote_child_drop_stash (self, begin, end);
-  only = pto_remote_directory_list_left (self->directory, begin, end);
+  pto_bridge_drop_stash (self, begin, end);
+  only = pto_directory_list_left (self->directory, begin, end);
   for (guint i = 0; i < only->len; i++)
     {
       const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
 
-      if (!pto_remote_child_fetch (self, there->block->number, there->begin - there->block->begin,
-                                   there->begin, bytes, error))
+      if (!pto_bridge_fetch (self, there->block->number, there->begin - there->block->begin,
+                             there->begin, bytes, error))
         return FALSE;
-      pto_remote_child_count (&self->traffic->received, bytes);
-      pto_remote_directory_add (there->block, there->begin, there->end);
+      pto_bridge_count (&self->traffic->received, bytes);
+      pto_directory_add (there->block, there->begin, there->end);
     }
   return TRUE;
 }
 
 gboolean
-pto_remote_child_fetch_left (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_fetch_left (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   const struct pto_left_range *ranges = (const struct pto_left_range *) call->body;
 

@@ -36,7 +36,7 @@
 /* --- the connection --- */
 
 void
-pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error)
+pto_bridge_end_with_connection (PtoBridge *self, const GError *error)
 {
   /* The other thread is about to. */
   while (!g_atomic_int_compare_and_exchange (&self->ending, FALSE, TRUE))
@@ -49,7 +49,7 @@ pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error)
 
 /* "L4/0/L3/1: ssh://one: ", so that nobody has to ask which it is. */
 static void
-say (PtoRemoteChild *self, const char *what)
+say (PtoBridge *self, const char *what)
 {
   fprintf (stderr, "%s: %s: %s\n", self->path, self->node->remote->address, what);
   fflush (stderr);
@@ -59,7 +59,7 @@ say (PtoRemoteChild *self, const char *what)
 static void
 take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 {
-  PtoRemoteChild *self = data;
+  PtoBridge *self = data;
   g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
 
@@ -70,7 +70,7 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
           _ ("nothing is heard of it for %" PRIu64 " ms (remote-suspect): it gets no new task"),
           ms);
       say (self, text);
-      pto_remote_child_count (&self->traffic->silences, 1);
+      pto_bridge_count (&self->traffic->silences, 1);
       pto_call_set_silent (&self->birth, true);
       return;
     case PTO_REMOTE_SIGN_HEARD:
@@ -88,17 +88,17 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
     case PTO_REMOTE_SIGN_ENDED:
       g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
     }
-  pto_remote_child_end_with_connection (self, error);
+  pto_bridge_end_with_connection (self, error);
 }
 
 static guint
-get_ms (PtoRemoteChild *self, enum pto_param param)
+get_ms (PtoBridge *self, enum pto_param param)
 {
   return (guint) self->node->params->values[param];
 }
 
 static gboolean
-look_after_connection (PtoRemoteChild *self, GError **error)
+look_after_connection (PtoBridge *self, GError **error)
 {
   PtoRemoteHealthConfig config = { .ping_ms = get_ms (self, PTO_PARAMETER_REMOTE_PING),
                                    .suspect_ms = get_ms (self, PTO_PARAMETER_REMOTE_SUSPECT),
@@ -126,7 +126,7 @@ typedef struct
 
 /* While it is waited: is it still wanted, does the other end get on? */
 static gboolean
-look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
+look_after (PtoBridge *self, Waiting *waiting, GError **error)
 {
   gint64 now = g_get_monotonic_time ();
   g_autoptr (GDBusMessage) message = NULL;
@@ -151,7 +151,7 @@ look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
 }
 
 static void
-take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+take_progress (PtoBridge *self, Waiting *waiting, GDBusMessage *reply)
 {
   GVariant *body = g_dbus_message_get_body (reply);
   guint32 progress;
@@ -167,7 +167,7 @@ take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
 
 /* What does not begin there is for others, now. */
 static void
-take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+take_recall (PtoBridge *self, Waiting *waiting, GDBusMessage *reply)
 {
   GVariant *body = g_dbus_message_get_body (reply);
   PtoRemoteBatch *batch = self->batch;
@@ -185,8 +185,8 @@ take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
 }
 
 GVariant *
-pto_remote_child_call (PtoRemoteChild *self, const char *method, GVariant *arguments,
-                       const char *type, GError **error)
+pto_bridge_call (PtoBridge *self, const char *method, GVariant *arguments, const char *type,
+                 GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, TRUE);
   gint64 now = g_get_monotonic_time ();
@@ -233,14 +233,14 @@ pto_remote_child_call (PtoRemoteChild *self, const char *method, GVariant *argum
     }
 lost:
   if (self->call->request != PTO_REQUEST_START)
-    pto_remote_child_end_with_connection (self, lost);
+    pto_bridge_end_with_connection (self, lost);
   g_propagate_error (error, lost);
   return NULL;
 }
 
 void
-pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *arguments,
-                       gconstpointer data, gsize size)
+pto_bridge_tell (PtoBridge *self, const char *method, GVariant *arguments, gconstpointer data,
+                 gsize size)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, FALSE);
   g_autoptr (GError) error = NULL;
@@ -249,14 +249,14 @@ pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *argum
                                     NULL, &error)
       || (self->fabric != NULL
           && !pto_remote_fabric_send (self->fabric, self->stream, data, size, &error)))
-    pto_remote_child_end_with_connection (self, error);
+    pto_bridge_end_with_connection (self, error);
 }
 
 /* --- start and end --- */
 
 /* FALSE: a fabric that is trusted can not be used. */
 static gboolean
-make_options (PtoRemoteChild *self, GVariantDict *options, GError **error)
+make_options (PtoBridge *self, GVariantDict *options, GError **error)
 {
   const PtoTreeNode *node = self->node;
   const char *features[3] = { NULL };
@@ -297,7 +297,7 @@ make_options (PtoRemoteChild *self, GVariantDict *options, GError **error)
 
 /* What was launched has ended, with that status; FALSE: not within so long, or nobody knows. */
 static gboolean
-reap (PtoRemoteChild *self, int *status)
+reap (PtoBridge *self, int *status)
 {
   for (guint i = 0; i < END_MS && self->process != 0; i++)
     {
@@ -318,7 +318,7 @@ reap (PtoRemoteChild *self, int *status)
 /* What stands in place of a message, if it is the first: a shell there greets, or it is another
  * service. NULL: it is something else. */
 static char *
-explain_greeting (PtoRemoteChild *self, const GError *error)
+explain_greeting (PtoBridge *self, const GError *error)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   g_autofree char *line = g_error_matches (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)
@@ -340,7 +340,7 @@ explain_greeting (PtoRemoteChild *self, const GError *error)
 /* What launching it came to, when it has hung up, at whatever word: the end of the program, if it
  * has ended. */
 static void
-explain_end (PtoRemoteChild *self, GError **error)
+explain_end (PtoBridge *self, GError **error)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   int status = 0;
@@ -362,7 +362,7 @@ explain_end (PtoRemoteChild *self, GError **error)
 }
 
 static gboolean
-say_hello (PtoRemoteChild *self, GError **error)
+say_hello (PtoBridge *self, GError **error)
 {
   g_autofree char *session = g_uuid_string_random ();
   g_autoptr (GVariant) reply = NULL;
@@ -372,10 +372,10 @@ say_hello (PtoRemoteChild *self, GError **error)
 
   if (!make_options (self, &options, error))
     return FALSE;
-  reply = pto_remote_child_call (self, "Hello",
-                                 g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session,
-                                                self->path, g_variant_dict_end (&options)),
-                                 "(ussua{sv})", error);
+  reply = pto_bridge_call (self, "Hello",
+                           g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path,
+                                          g_variant_dict_end (&options)),
+                           "(ussua{sv})", error);
   if (reply == NULL)
     {
       g_autofree char *greeting = explain_greeting (self, *error);
@@ -403,7 +403,7 @@ say_hello (PtoRemoteChild *self, GError **error)
 }
 
 static gboolean
-start (PtoRemoteChild *self, GError **error)
+start (PtoBridge *self, GError **error)
 {
   g_autoptr (GPtrArray) list = NULL;
   g_autoptr (GPtrArray) below = NULL;
@@ -422,25 +422,24 @@ start (PtoRemoteChild *self, GError **error)
       PtoRegistration *registration = g_ptr_array_index (below, i);
       GError *refused = NULL;
 
-      if (pto_remote_child_send_registration (self, registration, TRUE, &refused))
+      if (pto_bridge_send_registration (self, registration, TRUE, &refused))
         continue;
       if (refused == NULL)
         refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
       g_propagate_error (error, refused);
       return FALSE;
     }
-  self->directory
-      = pto_remote_directory_new (self->node->params->values[PTO_PARAMETER_ARENA] / KEPT_PART);
+  self->directory = pto_directory_new (self->node->params->values[PTO_PARAMETER_ARENA] / KEPT_PART);
   self->read_writes = pto_writes_end (*self->parent.writes);
   list = self->parent.list (self->parent.data, self->parent.index);
-  if (!pto_remote_child_offer_all (self, list, error))
+  if (!pto_bridge_offer_all (self, list, error))
     return FALSE;
   pto_remote_health_begin_to_tell (self->health);
   return TRUE;
 }
 
 static void
-disconnect (PtoRemoteChild *self)
+disconnect (PtoBridge *self)
 {
   int status;
 
@@ -462,14 +461,14 @@ disconnect (PtoRemoteChild *self)
 }
 
 static void
-close_far (PtoRemoteChild *self)
+close_far (PtoBridge *self)
 {
   g_autoptr (GVariant) reply = NULL;
 
   if (self->stream == NULL)
     return;
   pto_remote_health_end_telling (self->health);
-  reply = pto_remote_child_call (self, "Close", NULL, "()", NULL);
+  reply = pto_bridge_call (self, "Close", NULL, "()", NULL);
   disconnect (self);
 }
 
@@ -478,7 +477,7 @@ close_far (PtoRemoteChild *self)
 static uint32_t
 serve (void *data, const struct pto_call *call, struct pto_failure *failure)
 {
-  PtoRemoteChild *self = data;
+  PtoBridge *self = data;
   GError *error = NULL;
   uint32_t status = 0;
 
@@ -498,29 +497,29 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       break;
     case PTO_REQUEST_TASK:
     case PTO_REQUEST_TASKS:
-      status = pto_remote_child_run_tasks (self, call, failure);
+      status = pto_bridge_run_tasks (self, call, failure);
       break;
     case PTO_REQUEST_REGISTER:
-      pto_remote_child_register (self, call, &error);
+      pto_bridge_register (self, call, &error);
       break;
     case PTO_REQUEST_COMMIT:
-      pto_remote_child_commit (self, call, &error);
+      pto_bridge_commit (self, call, &error);
       break;
     case PTO_REQUEST_UNREGISTER:
-      pto_remote_child_unregister (self, call);
+      pto_bridge_unregister (self, call);
       break;
     case PTO_REQUEST_MEMORY:
-      pto_remote_child_use_memory (self, call, &error);
+      pto_bridge_use_memory (self, call, &error);
       break;
     case PTO_REQUEST_FETCH:
-      pto_remote_child_fetch_left (self, call, &error);
+      pto_bridge_fetch_left (self, call, &error);
       break;
     case PTO_REQUEST_CLOSE:
       close_far (self);
       break;
     case PTO_REQUEST_TRACE:
       /* Whoever asks for traces goes on without one. */
-      if (!pto_remote_child_tell_record (self, call, &error))
+      if (!pto_bridge_tell_record (self, call, &error))
         g_warning ("%s", error->message);
       break;
     default:
@@ -532,11 +531,11 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
   return error != NULL ? pto_failure_take_error (failure, error, TRUE) : status;
 }
 
-PtoRemoteChild *
-pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent *parent,
-                      GVariant *parameters, GVariant *chips)
+PtoBridge *
+pto_bridge_new (PtoTreeNode *node, const char *path, const PtoChildParent *parent,
+                GVariant *parameters, GVariant *chips)
 {
-  PtoRemoteChild *self = g_new0 (PtoRemoteChild, 1);
+  PtoBridge *self = g_new0 (PtoBridge, 1);
 
   self->node = node;
   g_object_ref (node->worker);
@@ -554,12 +553,12 @@ pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent 
 }
 
 void
-pto_remote_child_free (PtoRemoteChild *self)
+pto_bridge_free (PtoBridge *self)
 {
   /* Of a process that was forked it has nothing. */
   pto_trace_pieces_clear (&self->pieces);
-  g_clear_pointer (&self->directory, pto_remote_directory_free);
-  pto_remote_child_drop_stash (self, 0, G_MAXUINT64);
+  g_clear_pointer (&self->directory, pto_directory_free);
+  pto_bridge_drop_stash (self, 0, G_MAXUINT64);
   pto_spans_clear (&self->stash);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->late);
@@ -573,7 +572,7 @@ pto_remote_child_free (PtoRemoteChild *self)
 }
 
 void
-pto_remote_child_get_server (PtoRemoteChild *self, struct pto_server *server)
+pto_bridge_get_server (PtoBridge *self, struct pto_server *server)
 {
   server->serve = serve;
   server->data = self;

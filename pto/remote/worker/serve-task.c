@@ -17,7 +17,7 @@
 /* --- memory --- */
 
 void
-pto_remote_session_block_free (gpointer data)
+pto_far_end_block_free (gpointer data)
 {
   PtoRemoteMemory *block = data;
 
@@ -27,7 +27,7 @@ pto_remote_session_block_free (gpointer data)
 }
 
 static gboolean
-begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **error)
+begin_block (PtoFarEnd *session, guint64 number, guint64 bytes, GError **error)
 {
   PtoRemoteMemory *block;
   guint64 address = 0;
@@ -56,7 +56,7 @@ begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **
 /* What is to be dropped and is not there was never begun, since there was no room. All are begun,
  * or none. */
 static gboolean
-change_blocks (PtoRemoteSession *session, const guint64 *dropped, gsize n_dropped,
+change_blocks (PtoFarEnd *session, const guint64 *dropped, gsize n_dropped,
                const PtoRemoteRunBlock *begun, gsize n_begun, GError **error)
 {
   for (gsize i = 0; i < n_dropped; i++)
@@ -73,7 +73,7 @@ change_blocks (PtoRemoteSession *session, const guint64 *dropped, gsize n_droppe
 }
 
 gboolean
-pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_begin (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
   g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
@@ -89,8 +89,7 @@ pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **er
 
 /* Where those bytes are; NULL: they are not there, or not so many. */
 static const PtoRemoteMemory *
-find_block (PtoRemoteSession *session, guint64 number, guint64 offset, guint64 bytes,
-            GError **error)
+find_block (PtoFarEnd *session, guint64 number, guint64 offset, guint64 bytes, GError **error)
 {
   const PtoRemoteMemory *block = g_hash_table_lookup (session->blocks, &number);
 
@@ -103,8 +102,7 @@ find_block (PtoRemoteSession *session, guint64 number, guint64 offset, guint64 b
 }
 
 gboolean
-pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError **refused,
-                              GError **error)
+pto_far_end_put_bytes (PtoFarEnd *session, GVariant *body, GError **refused, GError **error)
 {
   guint64 number, offset, bytes;
   const PtoRemoteMemory *block;
@@ -128,7 +126,7 @@ pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError 
 
 /* The reader finds out when nobody is there; when it is the fabric that is not, it is told. */
 static void
-send_parts (PtoRemoteSession *session, gconstpointer data, guint64 size)
+send_parts (PtoFarEnd *session, gconstpointer data, guint64 size)
 {
   g_autoptr (GError) error = NULL;
 
@@ -143,7 +141,7 @@ send_parts (PtoRemoteSession *session, gconstpointer data, guint64 size)
 }
 
 gboolean
-pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *message, GError **error)
+pto_far_end_send_contents (PtoFarEnd *session, GDBusMessage *message, GError **error)
 {
   g_autoptr (GDBusMessage) answer = NULL;
   guint64 number, offset, bytes;
@@ -153,7 +151,7 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
   block = find_block (session, number, offset, bytes, error);
   if (block == NULL)
     return FALSE;
-  if (!pto_remote_session_wants_a_reply (message))
+  if (!pto_far_end_wants_a_reply (message))
     return TRUE;
   answer = g_dbus_message_new_method_reply (message);
   g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
@@ -166,7 +164,7 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
 }
 
 gboolean
-pto_remote_session_copy (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_copy (PtoFarEnd *session, GVariant *body, GError **error)
 {
   guint64 from_number, from_offset, to_number, to_offset, bytes;
   const PtoRemoteMemory *from, *to;
@@ -222,7 +220,7 @@ take_config (Task *task)
 
 /* One piece of its memory, and what is in it. */
 static gboolean
-take_piece (PtoRemoteSession *session, struct pto_pack *reader, Piece *piece, GError **error)
+take_piece (PtoFarEnd *session, struct pto_pack *reader, Piece *piece, GError **error)
 {
   PtoRemoteRunPiece from = { 0 };
 
@@ -287,7 +285,7 @@ take_tensor (struct pto_continuous_tensor *tensor, guint number, const Task *tas
 /* The next one, whose memory is as it has to be. What is wrong with it ends the message: nobody
  * knows where the next begins. */
 static gboolean
-take_task (PtoRemoteSession *session, struct pto_pack *reader, Task *task, GError **error)
+take_task (PtoFarEnd *session, struct pto_pack *reader, Task *task, GError **error)
 {
   struct pto_call_counts *counts = &task->counts;
   struct pto_call *call = &task->call;
@@ -353,8 +351,8 @@ pack_done (struct pto_pack *reply, const Task *task, guint32 status,
 /* One after the other, each with its memory as it was sent: they do not depend on each other, but
  * may write what another one reads. */
 static void
-run_one (PtoRemoteSession *session, Task *task, gboolean is_first, guint64 since,
-         struct pto_pack *reply, guint64 *written)
+run_one (PtoFarEnd *session, Task *task, gboolean is_first, guint64 since, struct pto_pack *reply,
+         guint64 *written)
 {
   struct pto_failure *failure = session->failure;
   guint64 began = pto_remote_get_time () - since;
@@ -367,14 +365,13 @@ run_one (PtoRemoteSession *session, Task *task, gboolean is_first, guint64 since
       pto_failure_set (failure, status, NULL, "%s", _ ("cancelled"));
     }
   else
-    status = pto_remote_session_serve_call (session, &task->call, failure);
+    status = pto_far_end_serve_call (session, &task->call, failure);
   pack_done (reply, task, status, failure, began, pto_remote_get_time () - since, written);
 }
 
 /* The blocks that it needs, and its head. */
 static gboolean
-begin_run (PtoRemoteSession *session, struct pto_pack *reader, PtoRemoteRunHead *head,
-           GError **error)
+begin_run (PtoFarEnd *session, struct pto_pack *reader, PtoRemoteRunHead *head, GError **error)
 {
   const guint64 *dropped = NULL;
   const PtoRemoteRunBlock *begun = NULL;
@@ -394,7 +391,7 @@ begin_run (PtoRemoteSession *session, struct pto_pack *reader, PtoRemoteRunHead 
 
 /* Is it still wanted, or was it recalled before it began? */
 static gboolean
-may_begin (PtoRemoteSession *session, guint number)
+may_begin (PtoFarEnd *session, guint number)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
   gboolean may = number < session->n_wanted;
@@ -405,7 +402,7 @@ may_begin (PtoRemoteSession *session, guint number)
 }
 
 GVariant *
-pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_run_tasks (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) bytes = g_variant_get_child_value (body, 0);
   struct pto_pack reader = pto_pack_read (g_variant_get_data (bytes), g_variant_get_size (bytes));
@@ -442,7 +439,7 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
 }
 
 GVariant *
-pto_remote_session_tell_record (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_tell_record (PtoFarEnd *session, GVariant *body, GError **error)
 {
   guint64 offset, n, total;
   GVariant *result;
