@@ -134,7 +134,7 @@ look_at_task (struct look *look, const struct pto_plan_task *task, struct pto_re
 
   if (task->extra_bytes == 0)
     {
-      look->queues[task->kernel] = pto_pool_idle_queue (look->level->pool);
+      look->queues[task->kernel] = look->level->pool->nobody.queue;
       return PTO_OK;
     }
   extra = get_extra (look, task);

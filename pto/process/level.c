@@ -341,11 +341,11 @@ close_children (struct pto_level *level, bool at_once)
   pto_pool_control (level->pool, control);
   for (;;)
     {
-      uint32_t seen = pto_word_get (pto_pool_news (level->pool));
+      uint32_t seen = pto_word_get (&level->pool->news);
 
       if (!pto_family_is_left (&level->family) && pto_word_get (&control->done) != 0)
         break;
-      pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+      pto_park (level->machine.engine.exec, &level->pool->news, seen,
                 pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS);
     }
   pto_control_unref (control);
@@ -386,7 +386,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
       pto_exec_enter (level->machine.engine.exec);
       for (;;)
         {
-          uint32_t seen = pto_word_get (pto_pool_news (level->pool));
+          uint32_t seen = pto_word_get (&level->pool->news);
           /* Before the look for the lost: who is not among those that start is among these. */
           bool starting = pto_pool_starting (level->pool) != 0;
 
@@ -402,7 +402,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
                                        _ ("the start of %s was cancelled"), level->config.path);
               break;
             }
-          pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+          pto_park (level->machine.engine.exec, &level->pool->news, seen,
                     cancelled != NULL ? pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS
                                       : PTO_NEVER);
         }
@@ -728,7 +728,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       pto_store_release (&level->guest, 0);
       roots = pto_pool_first_failure (level->pool)->roots;
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
-      stats->restarts = pto_pool_restarts (level->pool);
+      stats->restarts = level->pool->restarts;
       stats->retried = pto_pool_retried (level->pool);
       stats->bytes_sent = call.moved.sent;
       stats->bytes_received = call.moved.received;

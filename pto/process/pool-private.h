@@ -130,7 +130,8 @@ struct pto_pool
   /* Children that are LOST: a hint; who begins one before it is counted lets it wrap for a moment.
    * W: carrier adds, guest subtracts; R: anybody. */
   _Atomic uint32_t n_lost;
-  uint32_t restarts; /* the guest's */
+  uint32_t restarts; /* lives, but for those that a lock had caught; the guest's */
+  /* Changes when a child has started, or was lost, or has ended: the guest may park on it. */
   struct pto_word news;
 };
 

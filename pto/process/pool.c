@@ -834,12 +834,6 @@ pto_pool_endpoints (struct pto_pool *pool, uint32_t *n)
   return pool->endpoints;
 }
 
-uint32_t
-pto_pool_idle_queue (const struct pto_pool *pool)
-{
-  return pool->nobody.queue;
-}
-
 void
 pto_pool_ring (struct pto_pool *pool)
 {
@@ -969,12 +963,6 @@ pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child)
   pto_hub_mark (pool->peers, pool->config.hub, child->index);
 }
 
-uint32_t
-pto_pool_restarts (const struct pto_pool *pool)
-{
-  return pool->restarts;
-}
-
 uint64_t
 pto_pool_retried (const struct pto_pool *pool)
 {
@@ -1032,12 +1020,6 @@ pto_pool_has_lost (const struct pto_pool *pool)
 {
   /* Acquire: pairs with the addition in take_death(). */
   return pto_load_acquire (&pool->n_lost) != 0;
-}
-
-struct pto_word *
-pto_pool_news (struct pto_pool *pool)
-{
-  return &pool->news;
 }
 
 uint64_t

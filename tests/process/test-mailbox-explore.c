@@ -18,6 +18,7 @@
  */
 #include "../../pto/core/completion.h"
 #include "../../pto/core/run.h"
+#include "../../pto/process/pool-private.h"
 #include "../short.h"
 #include "pool-test.h"
 
@@ -590,13 +591,13 @@ await_starts (void)
 {
   for (;;)
     {
-      uint32_t seen = pto_word_get (pto_pool_news (world->own.pool));
+      uint32_t seen = pto_word_get (&world->own.pool->news);
       bool starting = pto_pool_starting (world->own.pool) != 0;
 
       if (pto_pool_begin_lost (world->own.pool) == 0 && !starting
           && !pto_pool_has_lost (world->own.pool))
         break;
-      explorer_park (world->own.exec, pto_pool_news (world->own.pool), seen, PTO_NEVER);
+      explorer_park (world->own.exec, &world->own.pool->news, seen, PTO_NEVER);
     }
   for (uint32_t c = 0; c < world->own.n_children; c++)
     g_assert_cmpuint (world->said[c], >=, 1);
