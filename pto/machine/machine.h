@@ -214,6 +214,8 @@ struct _PtoMachine
   /* W: who has taken the machine, with the lock; R: he, and who has the lock. NULL: no run yet. */
   char *log_context;
 
+  guint n_visitors; /* who ask it something just now; machine.c's */
+
   struct _PtoHeaps *heaps; /* W: prepare or start, stop; NULL: none. machine.c's */
 
   /* Guards all below and what the kinds of machines say that it does; innermost. */

@@ -80,16 +80,10 @@ free_from_heap (void *body, uint64_t bytes)
 }
 
 static bool
-is_meant (const struct pto_level_targets *targets, uint32_t child)
-{
-  return (targets->bits[child / 64] >> (child % 64) & 1) != 0;
-}
-
-static bool
 are_threads (const struct pto_level *level, const struct pto_level_targets *targets)
 {
   for (uint32_t i = 0; i < level->family.n_children; i++)
-    if (is_meant (targets, i) && !level->family.children[i].thread)
+    if (pto_pool_has_bit (targets->bits, i) && !level->family.children[i].thread)
       return false;
   return true;
 }
@@ -283,7 +277,7 @@ pto_level_end_ask (struct pto_level *level, const struct pto_level_asked *asked,
   else if (control->refused != UINT32_MAX)
     status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
                              _ ("%s %s while its memory was used"), path, control->failure.text);
-  else if ((control->accepted[child / 64] >> (child % 64) & 1) == 0)
+  else if (!pto_pool_has_bit (control->accepted, child))
     status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
                              _ ("%s is gone, and so is its memory"), path);
   pto_control_unref (control);
@@ -306,11 +300,11 @@ pto_level_renew (struct pto_level *level, const struct pto_level_targets *target
       const struct pto_child *child = &level->family.children[i];
 
       lives[i] = UINT32_MAX;
-      if (!is_meant (targets, i) || child->thread || pto_child_is_gone (child))
+      if (!pto_pool_has_bit (targets->bits, i) || child->thread || pto_child_is_gone (child))
         continue;
       /* Before the request: a life that it does not reach comes after this one. */
       lives[i] = pto_load_acquire (&child->lives);
-      control->targets[i / 64] |= UINT64_C (1) << (i % 64);
+      pto_pool_set_bit (control->targets, i, true);
     }
   pto_pool_control (level->pool, control);
   unwanted = !await (level, control, cancelled, data);

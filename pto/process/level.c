@@ -187,11 +187,51 @@ make_pool (struct pto_level *level, struct pto_report *report)
   return false;
 }
 
+/* Returns false with a report; what was made by then is freed with the level. */
+static bool
+make_all (struct pto_level *level, const struct pto_level_config *config, struct pto_report *report)
+{
+  struct pto_family_config family = { .path = level->config.path,
+                                      .children = config->children,
+                                      .n_children = config->n_children,
+                                      .restart = config->restart,
+                                      .fork = config->fork,
+                                      .fork_data = config->fork_data };
+  bool copies = false;
+
+  if (!pto_family_init (&level->family, &family, report))
+    return false;
+  /* Children are given copies of what the caller holds. */
+  level->config.children = NULL;
+  level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (level->event < 0)
+    {
+      pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: eventfd: %s"),
+                      config->path, strerror (errno));
+      return false;
+    }
+  pto_bell_init (&level->family.hub->bell, level->event);
+  for (uint32_t i = 0; i < config->n_children; i++)
+    copies = copies || config->children[i].far;
+  if (copies && (level->writes = pto_writes_new ()) == NULL)
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
+      return false;
+    }
+  if (!make_machine (level, report) || !make_pool (level, report))
+    return false;
+  if (level->family.n_processes > 0)
+    {
+      level->has_arena = pto_arena_acquire (param (level, PTO_PARAMETER_ARENA), report) == PTO_OK;
+      pto_arena_range (&level->arena, &level->arena_size);
+    }
+  return level->has_arena || level->family.n_processes == 0;
+}
+
 struct pto_level *
 pto_level_new (const struct pto_level_config *config, struct pto_report *report)
 {
   struct pto_level *level = NULL;
-  bool copies = false;
 
   if (config->n_children > PTO_CHILDREN_MAX)
     {
@@ -212,51 +252,10 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   level->config.params = &level->params;
   level->generation = pto_process_generation ();
   pthread_mutex_init (&level->guest_lock, NULL);
-  if (!pto_family_init (&level->family,
-                        &(struct pto_family_config){ .path = level->config.path,
-                                                     .children = config->children,
-                                                     .n_children = config->n_children,
-                                                     .restart = config->restart,
-                                                     .fork = config->fork,
-                                                     .fork_data = config->fork_data },
-                        report))
-    {
-      pto_level_free (level);
-      return NULL;
-    }
-  /* Children are given copies of what the caller holds. */
-  level->config.children = NULL;
-  level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (level->event < 0)
-    pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: eventfd: %s"),
-                    config->path, strerror (errno));
-  pto_bell_init (&level->family.hub->bell, level->event);
-  for (uint32_t i = 0; i < config->n_children; i++)
-    copies = copies || config->children[i].far;
-  if (copies)
-    level->writes = pto_writes_new ();
-  if (copies && level->writes == NULL)
-    {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
-      pto_level_free (level);
-      return NULL;
-    }
-  if (level->event < 0 || !make_machine (level, report) || !make_pool (level, report))
-    {
-      pto_level_free (level);
-      return NULL;
-    }
-  if (level->family.n_processes > 0)
-    {
-      if (pto_arena_acquire (param (level, PTO_PARAMETER_ARENA), report) != PTO_OK)
-        {
-          pto_level_free (level);
-          return NULL;
-        }
-      level->has_arena = true;
-      pto_arena_range (&level->arena, &level->arena_size);
-    }
-  return level;
+  if (make_all (level, config, report))
+    return level;
+  pto_level_free (level);
+  return NULL;
 }
 
 /* What only this process works on: no page tables of it are copied. */

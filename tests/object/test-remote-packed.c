@@ -146,8 +146,8 @@ change (GVariant *body)
   gpointer tight = g_memdup2 (copy, MAX (left, 1));
 
   g_free (copy);
-  return g_variant_ref_sink (
-      g_variant_new ("(@ay)", pto_remote_take_bytes (g_bytes_new_take (tight, left))));
+  return g_variant_ref_sink (g_variant_new (
+      "(@ay)", g_variant_new_from_data (G_VARIANT_TYPE ("ay"), tight, left, TRUE, g_free, tight)));
 }
 
 GVariant *__wrap_pto_bridge_call (PtoBridge *self, const char *method, GVariant *arguments,
