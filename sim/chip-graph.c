@@ -24,6 +24,15 @@ pto_chip_arg_param (const struct pto_chip_arg *arg)
                                   .fixed = !is_tensor };
 }
 
+struct pto_plan_given
+pto_chip_arg_given (const struct pto_chip_arg *arg)
+{
+  return (struct pto_plan_given){ .word = arg->word,
+                                  .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
+                                  .kind = arg->kind,
+                                  .read_only = arg->read_only > 0 };
+}
+
 static void
 refuse_capture (void *chip, const char *why)
 {
@@ -106,13 +115,8 @@ pto_chip_launch (PTO2Runtime *rt, const struct pto_plan *graph, const uint32_t *
 
   for (uint32_t i = 0; i < n && given != NULL && words != NULL; i++)
     {
-      const struct pto_chip_arg *arg = &chip->args[i];
-
-      words[i] = arg->word;
-      given[i] = (struct pto_plan_given){ .word = arg->word,
-                                          .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
-                                          .kind = arg->kind,
-                                          .read_only = arg->read_only > 0 };
+      words[i] = chip->args[i].word;
+      given[i] = pto_chip_arg_given (&chip->args[i]);
     }
   if (given == NULL || words == NULL)
     pto_engine_fail (&chip->machine.engine, PTO_STATUS_NO_MEMORY,

@@ -44,6 +44,8 @@ struct pto_chip_arg
 };
 /* What a graph that is captured with it has as its argument. */
 struct pto_plan_param pto_chip_arg_param (const struct pto_chip_arg *arg);
+/* What a graph is launched with as its argument. */
+struct pto_plan_given pto_chip_arg_given (const struct pto_chip_arg *arg);
 
 /* Per-run choices; zero is the default of each. */
 struct pto_run_config

@@ -56,37 +56,17 @@ pto_error_set_literal (GError **error, GQuark domain, gint code, const char *mes
   g_propagate_error (error, made);
 }
 
-static void set_valist (GError **error, GQuark domain, gint code, const char *format, va_list args)
-    G_GNUC_PRINTF (4, 0);
-
-static void
-set_valist (GError **error, GQuark domain, gint code, const char *format, va_list args)
-{
-  GError *made = g_error_new_valist (domain, code, format, args);
-
-  pto_error_make_valid (made);
-  g_propagate_error (error, made);
-}
-
 gboolean
 pto_error_set (GError **error, GQuark domain, gint code, const char *format, ...)
 {
+  GError *made;
   va_list args;
 
   va_start (args, format);
-  set_valist (error, domain, code, format, args);
+  made = g_error_new_valist (domain, code, format, args);
   va_end (args);
-  return FALSE;
-}
-
-gboolean
-pto_refuse (GError **error, const char *format, ...)
-{
-  va_list args;
-
-  va_start (args, format);
-  set_valist (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, format, args);
-  va_end (args);
+  pto_error_make_valid (made);
+  g_propagate_error (error, made);
   return FALSE;
 }
 
@@ -167,7 +147,7 @@ pto_error_get_status (const GError *error)
 }
 
 void
-pto_error_set_from_report (GError **error, enum pto_status status, const struct pto_report *report)
+pto_error_tell_report (GError **error, enum pto_status status, const struct pto_report *report)
 {
   const char *text = report->message;
 

@@ -86,6 +86,7 @@ pto_registration_peek_targets (const PtoRegistration *registration)
 void pto_registration_set_targets (PtoRegistration *registration, const PtoTargets *targets);
 PtoRegistration *pto_registration_ref (PtoRegistration *registration);
 void pto_registration_unref (PtoRegistration *registration);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoRegistration, pto_registration_unref)
 
 /* Of kind SUB or ORCHESTRATION: finds the function in this process, where it is to run. importer
  * may be NULL. By one thread at a time; does nothing when it was found already. PTO_ERROR_LOAD,

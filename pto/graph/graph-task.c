@@ -52,7 +52,7 @@ check_tensors (PtoGraph *self, const char *what, const PtoArg *args, guint n_arg
         {
           if (!is_of_graph (self, args[i].tensor))
             return pto_refuse (
-                error,
+                error, PTO_ERROR_INVALID_ARGS,
                 _ ("%s: argument %u is no tensor of this graph: take one of add_argument() or "
                    "make_tensor(), or a view of one"),
                 what, i);
@@ -60,7 +60,7 @@ check_tensors (PtoGraph *self, const char *what, const PtoArg *args, guint n_arg
       else if (pto_tensor_get_first_address (args[i].tensor) != 0
                || pto_tensor_get_refusal (args[i].tensor) != NULL)
         return pto_refuse (
-            error,
+            error, PTO_ERROR_INVALID_ARGS,
             _ ("%s: argument %u is scratch memory, which each launch makes: give a tensor "
                "that has a type and a shape only"),
             what, i);
@@ -162,14 +162,14 @@ check_reduction (const PtoArg *args, guint index, GError **error)
     if (args[other].direction == PTO_DIRECTION_REDUCTION
         && !check_apart (&args[other], &args[index]))
       return pto_refuse (
-          error,
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("argument %u overlaps argument %u, which the task reduces into in another "
              "way: one task reduces into tensors that are apart, or are the same"),
           index, other);
   if (combine == NULL)
     return TRUE;
   if (combine->kind != PTO_CALLABLE_KERNEL)
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("argument %u is combined by \"%s\", which is %s: a kernel combines"),
                        index, combine->name, pto_callable_describe_kind (combine->kind));
   if (pto_kernel_check_args (combine, taken, G_N_ELEMENTS (taken), error))
@@ -248,7 +248,7 @@ check_kernel (PtoGraph *self, const Member *member, GError **error)
 
   if (member->kernel->kind != PTO_CALLABLE_KERNEL)
     return pto_refuse (
-        error,
+        error, PTO_ERROR_INVALID_ARGS,
         _ ("\"%s\" is %s, and a task that is added by hand runs a kernel: capture a function of a "
            "worker of level 3 or up that submits it"),
         member->kernel->name, pto_callable_describe_kind (member->kernel->kind));
@@ -269,7 +269,7 @@ check_condition (PtoGraph *self, const Addition *addition, GError **error)
   if (terms->condition == NULL)
     return TRUE;
   if (!is_of_graph (self, terms->condition))
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("its condition is no tensor of this graph: take one of add_argument() "
                           "or make_tensor(), or a view of one"));
   shape = pto_tensor_get_shape (terms->condition, &n_dims);
@@ -277,7 +277,8 @@ check_condition (PtoGraph *self, const Addition *addition, GError **error)
   for (gsize i = 0; i < n_dims && ok; i++)
     ok = terms->index[i] < shape[i];
   return ok
-         || pto_refuse (error, _ ("its condition names an element that its tensor does not have"));
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                        _ ("its condition names an element that its tensor does not have"));
 }
 
 /* What goes with the arguments. */
@@ -288,18 +289,21 @@ check_terms (PtoGraph *self, const Addition *addition, GError **error)
 
   if (terms->after != NULL)
     return pto_refuse (
-        error, _ ("the arguments say which tasks it comes after: only a submit has that, and "
-                  "add_successor() says it here"));
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("the arguments say which tasks it comes after: only a submit has that, and "
+           "add_successor() says it here"));
   if (terms->has_cluster)
     return pto_refuse (
-        error, _ ("the arguments are for a cluster: in a graph nobody allocates one; kernels "
-                  "that are to share one are a mixed task"));
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("the arguments are for a cluster: in a graph nobody allocates one; kernels "
+           "that are to share one are a mixed task"));
   if (addition->is_group && pto_task_terms_is_several (terms))
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("%s, but it is of a group, whose kernels are its blocks: leave that out"),
                        pto_task_terms_describe_several (terms));
   if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
-    return pto_refuse (error, _ ("block_dim is %d: a task has 1 to %d blocks"), terms->block_dim,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("block_dim is %d: a task has 1 to %d blocks"), terms->block_dim,
                        PTO_MAX_BLOCKS);
   return check_condition (self, addition, error);
 }
@@ -447,8 +451,9 @@ check (PtoGraph *self, const Addition *addition, GError **error)
     }
   if (n_args > PTO_MAX_KERNEL_ARGS)
     return pto_refuse (
-        error, _ ("the members of a group have %u arguments together; a task takes at most %u"),
-        n_args, PTO_MAX_KERNEL_ARGS);
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("the members of a group have %u arguments together; a task takes at most %u"), n_args,
+        PTO_MAX_KERNEL_ARGS);
   return check_terms (self, addition, error);
 }
 
@@ -574,7 +579,7 @@ pto_graph_add_mixed (PtoGraph *graph, PtoCallable *aic, PtoCallable *aiv0, PtoCa
           && ((PtoKernel *) kernels[i])->core_type != types[i])
         {
           pto_refuse (
-              error,
+              error, PTO_ERROR_INVALID_ARGS,
               _ ("kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a kernel's "
                  "core is said where it is made"),
               kernels[i]->name, types[i] == PTO_CORE_AIC ? "AIV" : "AIC", names[i]);
@@ -585,7 +590,8 @@ pto_graph_add_mixed (PtoGraph *graph, PtoCallable *aic, PtoCallable *aiv0, PtoCa
     }
   if (addition.n > 0)
     return add (graph, &addition, error);
-  pto_refuse (error, _ ("a mixed task has at least one kernel: for the AIC, an AIV or both"));
+  pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+              _ ("a mixed task has at least one kernel: for the AIC, an AIV or both"));
   return refuse_task (graph, error);
 }
 
@@ -628,7 +634,7 @@ pto_graph_add_group (PtoGraph *graph, PtoCallable *const *kernels, gsize n_kerne
   if (n_kernels == 0 || n_args != n_kernels || n_kernels > PTO_MAX_BLOCKS)
     {
       pto_refuse (
-          error,
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("a group has %zu kernels and %zu lists of arguments: it needs a kernel, and a list for each"),
           n_kernels, n_args);
       return refuse_task (graph, error);
@@ -658,7 +664,7 @@ check_order (const PtoArg *args, guint n_args, GError **error)
     if (args[i].tensor == NULL || args[i].direction == PTO_DIRECTION_SCRATCH
         || args[i].direction == PTO_DIRECTION_COMMUTATIVE || n_args > PTO_MAX_KERNEL_ARGS)
       return pto_refuse (
-          error,
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("a task that only orders: argument %u of %u is nothing that it uses: it has "
              "tensors that it reads or outputs, %d at most"),
           i, n_args, PTO_MAX_KERNEL_ARGS);
@@ -727,7 +733,7 @@ pto_graph_set_priority (PtoGraph *graph, guint priority, GError **error)
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (priority > PTO_MAX_PRIORITY)
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("there is no priority %u: a task has one of 0 to %d, which goes first"),
                        priority, PTO_MAX_PRIORITY);
   graph->terms.priority = priority;

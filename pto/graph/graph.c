@@ -176,8 +176,9 @@ pto_graph_check_open (PtoGraph *self, GError **error)
 {
   return !self->plan->complete
          || pto_refuse (
-             error, _ ("the graph is complete: it was captured, completed or launched, and nothing "
-                       "can be added to it"));
+             error, PTO_ERROR_INVALID_ARGS,
+             _ ("the graph is complete: it was captured, completed or launched, and nothing "
+                "can be added to it"));
 }
 
 /* An address for that much that nobody else has. 0: none is left. */
@@ -216,7 +217,7 @@ make_stand_in (PtoGraph *self, PtoDtype dtype, gsize n_dims, const guint64 *shap
     return NULL;
   if (pto_tensor_get_refusal (tensor) != NULL)
     {
-      pto_refuse (error, "%s", pto_tensor_get_refusal (tensor));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS, "%s", pto_tensor_get_refusal (tensor));
       return NULL;
     }
   address = reserve (self, pto_tensor_get_n_bytes (tensor), error);
@@ -311,7 +312,8 @@ static gboolean
 check_argument (PtoGraph *self, guint argument, GError **error)
 {
   return argument < pto_plan_n_given (self->plan)
-         || pto_refuse (error, _ ("the graph has no argument %u: it has %u"), argument,
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                        _ ("the graph has no argument %u: it has %u"), argument,
                         pto_plan_n_given (self->plan));
 }
 
@@ -355,7 +357,7 @@ pto_graph_set_argument_name (PtoGraph *graph, guint argument, const char *name, 
     return FALSE;
   if (!is_good)
     return pto_refuse (
-        error,
+        error, PTO_ERROR_INVALID_ARGS,
         _ ("argument %u of the graph: a name has 1 to %u bytes, none of them a control "
            "character"),
         argument, PTO_PLAN_NAME_MAX);
@@ -457,7 +459,7 @@ check_task (PtoGraph *self, guint task, GError **error)
 {
   return task < self->plan->n_tasks
          || pto_refuse (
-             error,
+             error, PTO_ERROR_INVALID_ARGS,
              _ ("the graph has no task %u: it has %u, and a task is named by what add_task() gave"),
              task, self->plan->n_tasks);
 }
@@ -492,12 +494,13 @@ pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
     return FALSE;
   plan = graph->plan;
   if (argument >= plan->n_params || plan->params[argument].tensor.ndims > 0)
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("argument %u of the graph is no number: add_scalar_argument() makes one"),
                        argument);
   return pto_plan_bind_scalar (plan, task, index, argument)
-         || pto_refuse (error, _ ("argument %u of task %u is no number, of %u arguments"), index,
-                        task, plan->tasks[task].n_args);
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                        _ ("argument %u of task %u is no number, of %u arguments"), index, task,
+                        plan->tasks[task].n_args);
 }
 
 /**
@@ -526,7 +529,8 @@ pto_graph_add_successor (PtoGraph *graph, guint task, guint successor, GError **
       || !check_task (graph, successor, error))
     return FALSE;
   if (task == successor)
-    return pto_refuse (error, _ ("task %u can not come after itself"), task);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("task %u can not come after itself"),
+                       task);
   pto_plan_add_edge (graph->plan, task, successor, PTO_HAZARD_EXPLICIT);
   return TRUE;
 }

@@ -151,22 +151,27 @@ pto_child_probe (void *data)
   pto_remote_range_probe ();
 }
 
+guint8 *
+pto_child_offer (PtoChildTrace *entry, guint64 size)
+{
+  entry->size = size;
+  return size > 0 && size <= entry->room ? (guint8 *) (guintptr) entry->address : NULL;
+}
+
 /* Twice: how large is it, and into the memory that there is for it then. */
 gboolean
 pto_child_tell_pieces (const struct pto_call *call, guint child, const PtoTracePieces *pieces)
 {
   PtoChildTrace *table = NULL;
-  PtoChildTrace *entry;
+  guint8 *to;
 
   if (call->bytes != sizeof (guint64))
     return FALSE;
   memcpy (&table, call->body, sizeof table);
-  entry = &table[child];
   if (pieces->list->len == 0 && pieces->n_left_out == 0)
     return FALSE;
-  entry->size = pto_trace_pieces_get_packed_size (pieces);
-  if (entry->address == 0 || entry->room < entry->size)
-    return FALSE;
-  pto_trace_pieces_pack (pieces, (guint8 *) (guintptr) entry->address);
-  return TRUE;
+  to = pto_child_offer (&table[child], pto_trace_pieces_get_packed_size (pieces));
+  if (to != NULL)
+    pto_trace_pieces_pack (pieces, to);
+  return to != NULL;
 }

@@ -53,6 +53,8 @@ typedef struct
   guint64 size; /* out: of what there is, or was written; 0: nothing */
 } PtoChildTrace;
 
+/* Notes the size, and gives where so much is to be written; NULL: nowhere, or nothing. */
+guint8 *pto_child_offer (PtoChildTrace *entry, guint64 size);
 /* Answers TRACE with such pieces; TRUE: all of them were written. child: its number. */
 gboolean pto_child_tell_pieces (const struct pto_call *call, guint child,
                                 const PtoTracePieces *pieces);

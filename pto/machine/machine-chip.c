@@ -82,11 +82,10 @@ typedef struct
   int n_words;
 
   /* --- under the parent's lock --- */
-  guint n_kernels;   /* used at some time */
-  gboolean recorded; /* the chip holds a record: no run is under way */
-  gboolean checked;  /* the same of what was touched */
-  char **kernel_names;
-  guint n_kernel_names;
+  guint n_kernels;         /* used at some time */
+  gboolean recorded;       /* the chip holds a record: no run is under way */
+  gboolean checked;        /* the same of what was touched */
+  GPtrArray *kernel_names; /* by function id, NULL where there is none; of that record */
   char *title;
   PtoTrace *trace; /* made on the first request */
 } ChipMachine;
@@ -98,10 +97,10 @@ pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **e
 {
   if (callable->kind == PTO_CALLABLE_KERNEL || callable->kind == PTO_CALLABLE_CHIP)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up"),
-               callable->name, pto_callable_describe_kind (callable->kind));
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up"),
+      callable->name, pto_callable_describe_kind (callable->kind));
 }
 
 static void
@@ -256,14 +255,11 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   gboolean ok;
 
   if (is_kernel && registration->index >= PTO_MAX_KERNELS)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          _ ("a worker holds at most %u kernels for its orchestration functions: unregister "
-             "some"),
-          PTO_MAX_KERNELS);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("a worker holds at most %u kernels for its orchestration functions: unregister "
+           "some"),
+        PTO_MAX_KERNELS);
   if (!find_wanted (machine->params, &wanted, error))
     return FALSE;
   jobs = pto_registration_make_jobs (registration, &n_jobs);
@@ -377,12 +373,9 @@ compare_with_plain (Recompilation *all, GCancellable *cancellable, GError **erro
 
   for (guint i = 0; i < all->n_wanted; i++)
     if (!g_file_test (all->wanted[i].path, G_FILE_TEST_EXISTS))
-      {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                     _ ("%s: %s is gone, and has to be compiled once more to be checked"),
-                     all->wanted[i].label, all->wanted[i].path);
-        return FALSE;
-      }
+      return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                         _ ("%s: %s is gone, and has to be compiled once more to be checked"),
+                         all->wanted[i].label, all->wanted[i].path);
   if (!pto_compiler_build (all->wanted, all->n_wanted, NULL, NULL, cancellable, error))
     return FALSE;
   for (guint i = 0; i < all->n_wanted; i++)
@@ -475,12 +468,6 @@ prepare_checked_run (ChipMachine *self, const PtoMachineRun *run, GError **error
 /* --- life --- */
 
 static gboolean
-chip_prepare (PtoMachine *machine, GError **error)
-{
-  return TRUE;
-}
-
-static gboolean
 chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
@@ -493,10 +480,7 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   self->chip = pto_chip_new_in_heaps (pto_platform_get_raw (platform), machine->params, self->heaps,
                                       &report);
   if (self->chip == NULL)
-    {
-      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   pto_machine_make_heaps (machine);
   pto_chip_set_log (self->chip, pto_machine_log, machine);
   pto_chip_set_notes (self->chip, self->notes, self->n_notes);
@@ -525,26 +509,6 @@ chip_stop (PtoMachine *machine)
   pto_machine_release_heaps (machine);
 }
 
-/* Names by function id, NULL where there is none: for the record of a run. */
-static char **
-copy_kernel_names (const struct pto_kernel *kernels, guint n_kernels)
-{
-  char **names = g_new0 (char *, n_kernels + 1);
-
-  for (guint i = 0; i < n_kernels; i++)
-    names[i] = g_strdup (kernels[i].name);
-  return names;
-}
-
-static void
-clear_kernel_names (ChipMachine *self)
-{
-  for (guint i = 0; i < self->n_kernel_names; i++)
-    g_free (self->kernel_names[i]);
-  g_clear_pointer (&self->kernel_names, g_free);
-  self->n_kernel_names = 0;
-}
-
 static void
 chip_free (PtoMachine *machine)
 {
@@ -553,7 +517,7 @@ chip_free (PtoMachine *machine)
   chip_stop (machine);
   g_free (self->kernels);
   g_free (self->checked_kernels);
-  clear_kernel_names (self);
+  g_ptr_array_unref (self->kernel_names);
   g_free (self->title);
   pto_machine_take_down (machine);
   g_free (self);
@@ -586,23 +550,17 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   if (config == NULL)
     return TRUE;
   if ((guint) config->block_dim > clusters)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          P_ ("block_dim is %d, but the worker has %u cluster: set clusters to %d or more",
-              "block_dim is %d, but the worker has %u clusters: set clusters to %d or more",
-              clusters),
-          config->block_dim, clusters, config->block_dim);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        P_ ("block_dim is %d, but the worker has %u cluster: set clusters to %d or more",
+            "block_dim is %d, but the worker has %u clusters: set clusters to %d or more",
+            clusters),
+        config->block_dim, clusters, config->block_dim);
   if ((guint) config->aicpu_thread_num > threads)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("aicpu_thread_num is %d, but the worker has %u control threads: set "
-                      "aicpu-threads to %d or more"),
-                   config->aicpu_thread_num, threads, config->aicpu_thread_num);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("aicpu_thread_num is %d, but the worker has %u control threads: set "
+                          "aicpu-threads to %d or more"),
+                       config->aicpu_thread_num, threads, config->aicpu_thread_num);
   run_config->block_dim = (uint32_t) config->block_dim;
   run_config->aicpu_threads = (uint32_t) config->aicpu_thread_num;
   run_config->record = MAX (run_config->record, pto_call_config_get_record_level (config));
@@ -661,18 +619,17 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, PtoArgsUse use,
 }
 
 G_GNUC_PRINTF (3, 4)
-static void
+static gboolean
 set_call_error (GError **error, enum pto_status status, const char *format, ...)
 {
-  struct pto_report report = { .status = status };
   g_autofree char *message = NULL;
   va_list args;
 
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_strlcpy (report.message, message, sizeof report.message);
-  pto_error_set_from_report (error, status, &report);
+  pto_error_set_status (error, status, message);
+  return FALSE;
 }
 
 /* A call of an orchestration's code. */
@@ -723,21 +680,17 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
   call.n_words = self->n_words;
   status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
   if (status != PTO_OK)
-    {
-      set_call_error (error, status,
-                      _ ("orchestration \"%s\" (%s): aicpu_orchestration_config() %s"), name,
-                      pto_callable_get_origin (run->registration->callable), why);
-      return FALSE;
-    }
+    return set_call_error (error, status,
+                           _ ("orchestration \"%s\" (%s): aicpu_orchestration_config() %s"), name,
+                           pto_callable_get_origin (run->registration->callable), why);
   if (call.result == self->n_words)
     return TRUE;
   given
       = g_strdup_printf (P_ ("%d is given", "%d are given", (gulong) self->n_words), self->n_words);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               P_ ("orchestration \"%s\" expects %d argument, but %s",
-                   "orchestration \"%s\" expects %d arguments, but %s", (gulong) call.result),
-               name, call.result, given);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     P_ ("orchestration \"%s\" expects %d argument, but %s",
+                         "orchestration \"%s\" expects %d arguments, but %s", (gulong) call.result),
+                     name, call.result, given);
 }
 
 /* The whole path where that is known: of the file that was given. An object, and a file that
@@ -777,19 +730,18 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
   if (status == PTO_OK && call.result == 0)
     return TRUE;
   if (status == PTO_OK)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
-                 _ ("orchestration \"%s\" failed: %s() returned %d"), run->registration->name,
-                 PTO_DEVICE_CODE (callable)->symbol, call.result);
-  else if (line > 0)
-    set_call_error (
+    return pto_refuse (error, PTO_ERROR_EXPLICIT,
+                       _ ("orchestration \"%s\" failed: %s() returned %d"), run->registration->name,
+                       PTO_DEVICE_CODE (callable)->symbol, call.result);
+  if (line > 0)
+    return set_call_error (
         error, status, _ ("orchestration \"%s\": after the submit at %s:%d it %s"),
         run->registration->name,
         name_source (pto_callable_get_origin (callable), pto_chip_last_file (self->chip)), line,
         why);
-  else
-    set_call_error (error, status, _ ("orchestration \"%s\" (%s): before its first submit it %s"),
-                    run->registration->name, pto_callable_get_origin (callable), why);
-  return FALSE;
+  return set_call_error (error, status,
+                         _ ("orchestration \"%s\" (%s): before its first submit it %s"),
+                         run->registration->name, pto_callable_get_origin (callable), why);
 }
 
 static gboolean
@@ -826,17 +778,15 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   self->recorded = run_config->record > 0 || pto_params_recording (self->parent.params) > 0;
   if (self->recorded)
     {
-      clear_kernel_names (self);
-      self->kernel_names = copy_kernel_names (program.kernels, n_names);
-      self->n_kernel_names = n_names;
+      g_ptr_array_set_size (self->kernel_names, 0);
+      for (guint i = 0; i < n_names; i++)
+        g_ptr_array_add (self->kernel_names, g_strdup (program.kernels[i].name));
       g_free (self->title);
       self->title = g_strdup (run->title);
     }
   g_mutex_unlock (&self->parent.lock);
 
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK && dumped;
+  return pto_error_set_from_report (error, status, &report) && dumped;
 }
 
 /* A kernel of an earlier run has kept its thread, and with it the chip. */
@@ -850,10 +800,7 @@ renew_lost_chip (ChipMachine *self, GError **error)
     return TRUE;
   chip = pto_chip_renew (self->chip, &report);
   if (chip == NULL)
-    {
-      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = self->checked = FALSE;
@@ -872,9 +819,7 @@ read_schedule (const PtoMachineRun *run, struct pto_schedule *schedule, GError *
   if (run->schedule != NULL)
     status = pto_schedule_parse (schedule, run->schedule, pto_param_name (PTO_PARAMETER_SCHEDULE),
                                  &report);
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 static gboolean
@@ -961,12 +906,8 @@ static gboolean
 chip_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
 {
   struct pto_chip *chip = g_atomic_pointer_get (&((ChipMachine *) machine)->chip);
-  struct pto_look_counts found;
 
-  if (chip == NULL || !pto_chip_count (chip, is_inside, &found))
-    return FALSE;
-  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
-  return TRUE;
+  return chip != NULL && pto_chip_count (chip, is_inside, counts);
 }
 
 static gboolean
@@ -991,23 +932,20 @@ make_trace (ChipMachine *self)
   if (records == NULL)
     return NULL;
   pto_chip_trace_topology (self->chip, &topology);
-  return pto_trace_new_from_run (records, &topology, (const char *const *) self->kernel_names,
-                                 self->n_kernel_names, self->title);
+  return pto_trace_new_from_run (records, &topology,
+                                 (const char *const *) self->kernel_names->pdata,
+                                 self->kernel_names->len, self->title);
 }
 
 static PtoTrace *
 chip_get_trace (PtoMachine *machine)
 {
   ChipMachine *self = (ChipMachine *) machine;
-  PtoTrace *trace = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
   if (self->trace == NULL && self->recorded)
     self->trace = make_trace (self);
-  if (self->trace != NULL)
-    trace = g_object_ref (self->trace);
-  g_mutex_unlock (&self->parent.lock);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 static char *
@@ -1016,10 +954,10 @@ chip_dup_writer (PtoMachine *machine, guint64 address)
   ChipMachine *self = (ChipMachine *) machine;
   char text[1000] = "";
 
-  g_mutex_lock (&self->parent.lock);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+
   if (self->checked)
     pto_chip_describe_writer (self->chip, address, text, sizeof text);
-  g_mutex_unlock (&self->parent.lock);
   return text[0] != '\0' ? g_strdup (text) : NULL;
 }
 
@@ -1052,7 +990,6 @@ chip_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error
 
 static const PtoMachineOps chip_ops = {
   .accepts = pto_machine_chip_accepts,
-  .prepare = chip_prepare,
   .start = chip_start,
   .stop = chip_stop,
   .free = chip_free,
@@ -1077,24 +1014,15 @@ static const PtoMachineOps chip_ops = {
 };
 
 void
-pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n)
+pto_machine_chip_use (PtoMachine *machine, const struct pto_heaps *heaps,
+                      struct pto_machine_totals *totals, struct pto_core_note *notes, guint n_notes)
 {
   ChipMachine *self = (ChipMachine *) machine;
 
+  self->heaps = heaps;
+  self->totals = totals;
   self->notes = notes;
-  self->n_notes = n;
-}
-
-void
-pto_machine_chip_set_totals (PtoMachine *machine, struct pto_machine_totals *totals)
-{
-  ((ChipMachine *) machine)->totals = totals;
-}
-
-void
-pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps)
-{
-  ((ChipMachine *) machine)->heaps = heaps;
+  self->n_notes = n_notes;
 }
 
 PtoMachine *
@@ -1104,5 +1032,6 @@ pto_machine_new_chip (PtoTreeNode *node, const struct pto_params *params)
 
   pto_machine_set_up (&self->parent, &chip_ops, node, params);
   self->kernels = g_new0 (struct pto_kernel, PTO_MAX_KERNELS);
+  self->kernel_names = g_ptr_array_new_with_free_func (g_free);
   return &self->parent;
 }

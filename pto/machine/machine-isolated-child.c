@@ -23,12 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *
-keep_text (const char *text)
-{
-  return g_intern_string (text);
-}
-
 static IsolatedShared *
 shared_of (IsolatedChild *self)
 {
@@ -36,12 +30,6 @@ shared_of (IsolatedChild *self)
 }
 
 /* --- what it can run --- */
-
-static void
-unref_registration (gpointer data)
-{
-  pto_registration_unref (data);
-}
 
 /* For messages about what an object does not export. */
 static void
@@ -63,7 +51,7 @@ add (IsolatedChild *self, const struct pto_call *call, GError **error)
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
   const guint8 *languages = call->body + sizeof (IsolatedRegister);
-  PtoRegistration *registration;
+  g_autoptr (PtoRegistration) registration = NULL;
   IsolatedRegister head = { 0 };
   gboolean is_named;
 
@@ -73,59 +61,47 @@ add (IsolatedChild *self, const struct pto_call *call, GError **error)
       || !pto_child_unpack_registration (languages + head.n_objects,
                                          call->bytes - sizeof head - head.n_objects, &descriptor,
                                          &sources, &is_named))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           _ ("a registration of which only a part has arrived"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_TAMPERED,
+                       _ ("a registration of which only a part has arrived"));
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
   if (registration == NULL)
     return FALSE;
   registration->index = head.index;
   set_languages (registration->callable, languages, head.n_objects);
   if (!self->chip->ops->add (self->chip, registration, NULL, error))
-    {
-      pto_registration_unref (registration);
-      return FALSE;
-    }
+    return FALSE;
   g_mutex_lock (&self->lock);
   g_hash_table_replace (self->targets, registration->digest, registration);
   g_mutex_unlock (&self->lock);
+  g_steal_pointer (&registration);
   return TRUE;
 }
 
 static PtoRegistration *
 find (IsolatedChild *self, const guint8 *digest)
 {
-  PtoRegistration *registration;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  PtoRegistration *registration = g_hash_table_lookup (self->targets, digest);
 
-  g_mutex_lock (&self->lock);
-  registration = g_hash_table_lookup (self->targets, digest);
-  if (registration != NULL)
-    pto_registration_ref (registration);
-  g_mutex_unlock (&self->lock);
-  return registration;
+  return registration != NULL ? pto_registration_ref (registration) : NULL;
 }
 
 static void
 instrument (IsolatedChild *self, const guint8 *digest, GError **error)
 {
-  PtoRegistration *registration = find (self, digest);
+  g_autoptr (PtoRegistration) registration = find (self, digest);
 
-  if (registration == NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                           _ ("the kernel is not known to the chip's process"));
-      return;
-    }
-  self->chip->ops->instrument (self->chip, registration, NULL, error);
-  pto_registration_unref (registration);
+  if (registration != NULL)
+    self->chip->ops->instrument (self->chip, registration, NULL, error);
+  else
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                         _ ("the kernel is not known to the chip's process"));
 }
 
 static void
 remove_target (IsolatedChild *self, const guint8 *digest)
 {
-  PtoRegistration *registration = find (self, digest);
+  g_autoptr (PtoRegistration) registration = find (self, digest);
 
   if (registration == NULL)
     return;
@@ -133,16 +109,9 @@ remove_target (IsolatedChild *self, const guint8 *digest)
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->targets, digest);
   g_mutex_unlock (&self->lock);
-  pto_registration_unref (registration);
 }
 
 /* --- graphs --- */
-
-static void
-free_graph (gpointer plan)
-{
-  pto_plan_free (plan);
-}
 
 static struct pto_plan *
 new_plan (void)
@@ -163,8 +132,7 @@ read_number (const struct pto_call *call, guint64 *number, GError **error)
       memcpy (number, call->body, sizeof *number);
       return TRUE;
     }
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED, _ ("a request about no graph"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_TAMPERED, _ ("a request about no graph"));
 }
 
 static gboolean
@@ -181,8 +149,7 @@ keep_graph (IsolatedChild *self, const struct pto_call *call, GError **error)
       != PTO_OK)
     {
       pto_plan_free (plan);
-      pto_error_set_from_report (error, report.status, &report);
-      return FALSE;
+      return pto_error_set_from_report (error, report.status, &report);
     }
   g_mutex_lock (&self->lock);
   g_hash_table_replace (self->graphs, g_memdup2 (&number, sizeof number), plan);
@@ -229,7 +196,7 @@ is_cancelled (void *data)
     {
       atomic_store_explicit (&shared->submitted, counts.submitted, memory_order_relaxed);
       atomic_store_explicit (&shared->completed, counts.completed, memory_order_relaxed);
-      atomic_store_explicit (&shared->failed, counts.failed, memory_order_relaxed);
+      atomic_store_explicit (&shared->failed, counts.failures, memory_order_relaxed);
     }
   return pto_call_is_cancelled (run->call);
 }
@@ -269,7 +236,7 @@ orchestrate (PTO2Runtime *rt, void *data)
                                                 .has_failed = pto_runtime_has_failed,
                                                 .get_failure = pto_runtime_tell_failure,
                                                 .fail = pto_machine_fail_run,
-                                                .keep = keep_text,
+                                                .keep = g_intern_string,
                                                 .ring = ring,
                                                 .data = run };
 
@@ -309,9 +276,8 @@ find_program (IsolatedChild *self, ChildRun *run, GError **error)
     run->run.registration = find (self, run->call->digest);
   if (run->plan != NULL || run->run.registration != NULL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-               _ ("\"%s\" is not known to the chip's process"), run->run.title);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INTERNAL, _ ("\"%s\" is not known to the chip's process"),
+                     run->run.title);
 }
 
 static gboolean
@@ -332,7 +298,8 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   run.run.title = title;
   run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;
   run.run.n_given = shared->n_args;
-  run.run.schedule = (const char *) (guintptr) shared->schedule;
+  if (shared->schedule_at != 0)
+    run.run.schedule = (const char *) call->body + shared->schedule_at - 1;
   if (!find_program (self, &run, error))
     return FALSE;
   g_clear_pointer (&self->captured, pto_plan_free);
@@ -376,19 +343,19 @@ log_message (GLogLevelFlags flags, const char *context, const char *message, gpo
   pto_solo_ring (self->solo, PTO_ISOLATED_LANE_RUN);
 }
 
-/* --- the other requests --- */
+/* --- requests --- */
 
 static void
 start (IsolatedChild *self)
 {
   g_mutex_init (&self->lock);
-  self->targets
-      = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
-  self->graphs = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, free_graph);
+  self->targets = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL,
+                                         (GDestroyNotify) pto_registration_unref);
+  self->graphs
+      = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, (GDestroyNotify) pto_plan_free);
   self->chip = pto_machine_new_chip (self->node, &self->params);
-  pto_machine_chip_set_heaps (self->chip, &self->heaps);
-  pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
-  pto_machine_chip_set_totals (self->chip, &shared_of (self)->totals);
+  pto_machine_chip_use (self->chip, &self->heaps, &shared_of (self)->totals,
+                        shared_of (self)->notes, PTO_ISOLATED_NOTES);
   self->chip->log = log_message;
   self->chip->log_data = self;
 }
@@ -397,21 +364,10 @@ static gboolean
 bring_up (IsolatedChild *self, GError **error)
 {
   self->params = shared_of (self)->params;
-  if (!self->chip->ops->prepare (self->chip, error)
-      || !self->chip->ops->start (self->chip, NULL, error))
+  if (!self->chip->ops->start (self->chip, NULL, error))
     return FALSE;
   self->node->ops->begin_to_answer ();
   return TRUE;
-}
-
-/* Returns where something that large is to be written, or NULL if the request does not say it. */
-static guint8 *
-offer (IsolatedChild *self, guint64 size)
-{
-  IsolatedShared *shared = shared_of (self);
-
-  shared->fetch_size = size;
-  return size <= shared->fetch_room ? (guint8 *) (guintptr) shared->fetch_address : NULL;
 }
 
 static void
@@ -421,8 +377,9 @@ tell_trace (IsolatedChild *self)
 
   if (self->trace == NULL)
     self->trace = self->chip->ops->get_trace (self->chip);
-  to = offer (self, self->trace != NULL ? pto_trace_get_packed_size (self->trace) : 0);
-  if (to == NULL || self->trace == NULL)
+  to = pto_child_offer (&shared_of (self)->fetched,
+                        self->trace != NULL ? pto_trace_get_packed_size (self->trace) : 0);
+  if (to == NULL)
     return;
   pto_trace_pack (self->trace, to);
   g_clear_object (&self->trace);
@@ -432,16 +389,17 @@ static void
 tell_captured (IsolatedChild *self)
 {
   gboolean is_there = self->captured != NULL && self->captured->complete;
-  guint8 *to = offer (self, is_there ? pto_plan_packed_size (self->captured) : 0);
+  guint8 *to = pto_child_offer (&shared_of (self)->fetched,
+                                is_there ? pto_plan_packed_size (self->captured) : 0);
 
-  if (to == NULL || !is_there)
+  if (to == NULL)
     return;
   pto_plan_pack (self->captured, to);
   g_clear_pointer (&self->captured, pto_plan_free);
 }
 
 static uint32_t
-serve_runs (void *data, const struct pto_call *call, struct pto_failure *failure)
+serve (void *data, const struct pto_call *call, struct pto_failure *failure)
 {
   IsolatedChild *self = data;
   GError *error = NULL;
@@ -461,21 +419,7 @@ serve_runs (void *data, const struct pto_call *call, struct pto_failure *failure
     case PTO_REQUEST_CLOSE:
       self->chip->ops->stop (self->chip);
       break;
-    default:
-      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown"),
-                   (int) call->request);
-    }
-  return pto_failure_take_error (failure, error, TRUE);
-}
-
-static uint32_t
-serve_control (void *data, const struct pto_call *call, struct pto_failure *failure)
-{
-  IsolatedChild *self = data;
-  GError *error = NULL;
-
-  switch (call->request)
-    {
+      /* On the second lane. */
     case PTO_REQUEST_REGISTER:
       add (self, call, &error);
       break;
@@ -505,9 +449,9 @@ serve_control (void *data, const struct pto_call *call, struct pto_failure *fail
 }
 
 void
-pto_isolated_child_get_server (IsolatedChild *self, guint lane, struct pto_server *server)
+pto_isolated_child_get_server (IsolatedChild *self, struct pto_server *server)
 {
-  server->serve = lane == PTO_ISOLATED_LANE_RUN ? serve_runs : serve_control;
+  server->serve = serve;
   server->data = self;
   server->probe = pto_child_probe;
 }

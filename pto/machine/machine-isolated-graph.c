@@ -18,10 +18,15 @@
 
 #include <string.h>
 
-void
-pto_isolated_lose_graphs (IsolatedMachine *self)
+/* Its number, and room for so many bytes. */
+static GByteArray *
+pack_number (const PtoGraphTag *tag, gsize more)
 {
-  g_hash_table_remove_all (self->graphs);
+  GByteArray *body = g_byte_array_new ();
+
+  g_byte_array_append (body, (const guint8 *) &tag->id, sizeof tag->id);
+  g_byte_array_set_size (body, (guint) (sizeof tag->id + more));
+  return body;
 }
 
 void
@@ -34,15 +39,14 @@ pto_isolated_forget_graphs (IsolatedMachine *self)
   while (g_hash_table_iter_next (&iter, &key, NULL))
     {
       PtoGraphTag *tag = key;
-      IsolatedBody body;
-      gpointer to;
+      g_autoptr (GByteArray) body = NULL;
 
       if (!g_atomic_int_get (&tag->gone))
         continue;
-      to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL, sizeof tag->id, &body, NULL);
-      memcpy (to, &tag->id, sizeof tag->id);
+      body = pack_number (tag, 0);
       /* A child that dies of it has no graphs, which is found soon. */
-      pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_FORGET, &body, "", NULL, NULL);
+      pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_FORGET, NULL, body, "", NULL,
+                        NULL);
       g_hash_table_iter_remove (&iter);
     }
 }
@@ -52,22 +56,12 @@ static gboolean
 send_graph (IsolatedMachine *self, PtoGraphTag *tag, const struct pto_plan *plan, GError **error)
 {
   g_autofree char *what = g_strdup_printf (_ ("sending a graph of %u tasks"), plan->n_tasks);
-  IsolatedBody body;
-  guint8 *to;
+  g_autoptr (GByteArray) body = pack_number (tag, pto_plan_packed_size (plan));
   gboolean ok;
 
-  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL,
-                                  sizeof tag->id + pto_plan_packed_size (plan), &body, error);
-  if (to == NULL)
-    {
-      g_prefix_error (error, "%s: ", what);
-      return FALSE;
-    }
-  memcpy (to, &tag->id, sizeof tag->id);
-  pto_plan_pack (plan, to + sizeof tag->id);
-  ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_GRAPH, &body, what, NULL,
+  pto_plan_pack (plan, body->data + sizeof tag->id);
+  ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_GRAPH, NULL, body, what, NULL,
                          error);
-  pto_isolated_free_body (&body);
   if (ok)
     g_hash_table_add (self->graphs, g_atomic_rc_box_acquire (tag));
   return ok;
@@ -102,8 +96,9 @@ pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError
   g_mutex_unlock (&self->control);
   if (address != 0)
     {
-      if (pto_plan_unpack (plan, (const void *) (guintptr) address, size, &report) != PTO_OK)
-        pto_error_set_from_report (&failure, report.status, &report);
+      pto_error_set_from_report (
+          &failure, pto_plan_unpack (plan, (const void *) (guintptr) address, size, &report),
+          &report);
       pto_arena_free (address, size);
     }
   else if (failure == NULL)

@@ -238,9 +238,7 @@ pto_isolated_watch_numbers (IsolatedMachine *self, const struct pto_plan *plan,
 
 /* The run has ended, and its process is there. */
 gboolean
-pto_isolated_check_numbers (IsolatedMachine *self,
-                            const char *(*name) (IsolatedMachine *self, guint32 kernel),
-                            GError **error)
+pto_isolated_check_numbers (IsolatedMachine *self, GError **error)
 {
   GHashTableIter iter;
   gpointer value;
@@ -261,14 +259,15 @@ pto_isolated_check_numbers (IsolatedMachine *self,
         g_string_printf (who, _ ("orchestration \"%s\""), self->run->title);
       else
         g_string_printf (who, _ ("task %u of ring %u (%s)"), PTO_TASK_LOCAL (number->task),
-                         PTO_TASK_RING (number->task), name (self, number->kernel));
+                         PTO_TASK_RING (number->task),
+                         pto_isolated_name_kernel (self, number->kernel));
       pto_isolated_append_place (who, number->at);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS,
-                   _ ("%s: a kernel wrote to the address that argument %u is as a number. The "
-                      "chip's process has memory of its own there: give the program's as a tensor, "
-                      "or make it with a buffer, or set isolate to 0"),
-                   who->str, number->argument);
-      return FALSE;
+      return pto_refuse (
+          error, PTO_ERROR_OUT_OF_BOUNDS,
+          _ ("%s: a kernel wrote to the address that argument %u is as a number. The "
+             "chip's process has memory of its own there: give the program's as a tensor, "
+             "or make it with a buffer, or set isolate to 0"),
+          who->str, number->argument);
     }
   return TRUE;
 }

@@ -45,10 +45,14 @@ await_stream (IsolatedMachine *self, bool (*is_ready) (struct pto_stream_writer 
   return !recorder->over;
 }
 
+/* Returns FALSE if there is no room any more. */
 static gboolean
-may_write (IsolatedMachine *self)
+put (IsolatedMachine *self, enum pto_command_kind kind, struct pto_said *said)
 {
-  return await_stream (self, pto_stream_has_room);
+  if (!await_stream (self, pto_stream_has_room))
+    return FALSE;
+  pto_stream_put (&self->recorder.writer, kind, said);
+  return TRUE;
 }
 
 gboolean
@@ -78,8 +82,7 @@ pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 
   if (pto_isolated_has_failed (rt))
     return;
-  if (may_write (self))
-    pto_stream_fail (&self->recorder.writer, (int32_t) status, message);
+  put (self, PTO_COMMAND_FAIL, &(struct pto_said){ .a = (int32_t) status, .text = message });
   self->recorder.failed = TRUE;
 }
 
@@ -161,8 +164,7 @@ has_other_writers (const IsolatedRecorder *recorder, const struct pto_overrun *o
 }
 
 char *
-pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun,
-                               const char *(*name) (IsolatedMachine *self, guint32 kernel))
+pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun)
 {
   const IsolatedWriter *writer = g_hash_table_lookup (self->recorder.writers, &overrun->end);
   g_autoptr (GString) first = NULL;
@@ -187,8 +189,8 @@ pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *
                               " bytes past argument %u (declared %s [",
                               overrun->bytes),
                           PTO_TASK_LOCAL (writer->last), PTO_TASK_RING (writer->last),
-                          name (self, writer->kernel), last->str, overrun->bytes, writer->argument,
-                          pto_dtype_name (writer->tensor.dtype));
+                          pto_isolated_name_kernel (self, writer->kernel), last->str,
+                          overrun->bytes, writer->argument, pto_dtype_name (writer->tensor.dtype));
   for (guint d = 0; d < writer->tensor.ndims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",
                             writer->tensor.shapes[d]);
@@ -331,6 +333,32 @@ note_outputs (IsolatedMachine *self, const PTOParam *params, int32_t n_params)
       note_output (self, &params[i].tensor);
 }
 
+/* The same, after where it is submitted, unless that is where the last one was. */
+static gboolean
+put_placed (IsolatedMachine *self, enum pto_command_kind kind, struct pto_said *said)
+{
+  IsolatedRecorder *recorder = &self->recorder;
+  IsolatedPlace at = this_place (self);
+
+  if (at.file != recorder->at.file || (at.file != NULL && at.line != recorder->at.line))
+    {
+      if (!put (
+              self, PTO_COMMAND_PLACE,
+              &(struct pto_said){ .a = at.file != NULL ? (int32_t) at.line : 0, .text = at.file }))
+        return FALSE;
+      recorder->at = at;
+    }
+  return put (self, kind, said);
+}
+
+/* Waits for what the last command came to. Returns FALSE if the run has failed. */
+static gboolean
+await_answer (IsolatedMachine *self)
+{
+  return await_stream (self, pto_stream_is_read)
+         && !pto_isolated_has_failed (&self->recorder.runtime);
+}
+
 /* What a submit gives that has just been written. */
 static PTO2TaskId
 end_submit (IsolatedMachine *self, const PTOParam *params, int32_t n_params)
@@ -342,25 +370,9 @@ end_submit (IsolatedMachine *self, const PTOParam *params, int32_t n_params)
     recorder->is_reducing |= params[i].type == PTO_PARAM_REDUCTION;
   if (G_LIKELY (!recorder->is_reducing))
     return name_task (recorder, 0);
-  if (await_stream (self, pto_stream_is_read) && !pto_isolated_has_failed (&recorder->runtime))
+  if (await_answer (self))
     pto_stream_get_answer (&recorder->writer, (int32_t *) &id, 2);
   return id;
-}
-
-/* Where the next submit is, if that is not where the last one was. */
-static gboolean
-write_place (IsolatedMachine *self)
-{
-  IsolatedRecorder *recorder = &self->recorder;
-  IsolatedPlace at = this_place (self);
-
-  if (at.file == recorder->at.file && (at.file == NULL || at.line == recorder->at.line))
-    return TRUE;
-  if (!may_write (self))
-    return FALSE;
-  recorder->at = at;
-  pto_stream_place (&recorder->writer, at.file, (int32_t) at.line);
-  return TRUE;
 }
 
 static PTO2TaskId
@@ -372,10 +384,11 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   if (pto_isolated_has_failed (rt))
     return PTO2_TASK_NONE;
   note_outputs (self, params, n_params);
-  if (!place_all (self, params, n_params, NULL, kernel_id, NULL) || !write_place (self)
-      || !may_write (self))
+  if (!place_all (self, params, n_params, NULL, kernel_id, NULL)
+      || !put_placed (self, PTO_COMMAND_SUBMIT,
+                      &(struct pto_said){
+                          .submit = pto2_make_submit (kernel_id, worker_type, params, n_params) }))
     return PTO2_TASK_NONE;
-  pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
   return end_submit (self, params, n_params);
 }
 
@@ -383,41 +396,41 @@ static PTO2TaskId
 submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
 {
   IsolatedMachine *self = machine_of (rt);
-  PTO2Submit submit = *asked;
+  struct pto_said said = { .submit = *asked };
+  PTO2Submit *submit = &said.submit;
   PTOParam condition;
 
   if (pto_isolated_has_failed (rt))
     return PTO2_TASK_NONE;
-  if (submit.n_after > PTO_STREAM_AFTER)
+  if (submit->n_after > PTO_STREAM_AFTER)
     {
       g_autofree char *why = g_strdup_printf (
           _ ("a task comes after %d that it names; where the chip is in a process of "
              "its own it is %d at most: let one that only orders come after some"),
-          submit.n_after, PTO_STREAM_AFTER);
+          submit->n_after, PTO_STREAM_AFTER);
 
       pto_isolated_fail (rt, PTO_STATUS_INVALID_ARGS, why);
       return PTO2_TASK_NONE;
     }
-  if (submit.n_group > PTO_STREAM_GROUP)
+  if (submit->n_group > PTO_STREAM_GROUP)
     {
       g_autofree char *why = g_strdup_printf (
-          _ ("a group of %d kernels, which no chip has so many cores for"), submit.n_group);
+          _ ("a group of %d kernels, which no chip has so many cores for"), submit->n_group);
 
       pto_isolated_fail (rt, PTO_STATUS_SYNC_START, why);
       return PTO2_TASK_NONE;
     }
-  note_outputs (self, submit.params, submit.n_params);
-  if (submit.condition != NULL)
+  note_outputs (self, submit->params, submit->n_params);
+  if (submit->condition != NULL)
     {
-      condition = pto2_make_param (PTO_PARAM_INPUT, submit.condition);
-      submit.condition = &condition.tensor;
+      condition = pto2_make_param (PTO_PARAM_INPUT, submit->condition);
+      submit->condition = &condition.tensor;
     }
-  if (!place_all (self, submit.params, submit.n_params,
-                  submit.condition != NULL ? &condition : NULL, first_kernel (&submit), &submit)
-      || !write_place (self) || !may_write (self))
+  if (!place_all (self, submit->params, submit->n_params,
+                  submit->condition != NULL ? &condition : NULL, first_kernel (submit), submit)
+      || !put_placed (self, PTO_COMMAND_SUBMIT_MORE, &said))
     return PTO2_TASK_NONE;
-  pto_stream_submit_more (&self->recorder.writer, &submit);
-  return end_submit (self, submit.params, submit.n_params);
+  return end_submit (self, submit->params, submit->n_params);
 }
 
 static void
@@ -426,8 +439,8 @@ begin_scope (PTO2Runtime *rt, enum pto_command_kind kind, const char *file, int3
   IsolatedMachine *self = machine_of (rt);
 
   g_array_append_val (self->recorder.scopes, self->recorder.n_buffers);
-  if (!pto_isolated_has_failed (rt) && may_write (self))
-    pto_stream_scope_begin (&self->recorder.writer, kind, file, line);
+  if (!pto_isolated_has_failed (rt))
+    put (self, kind, &(struct pto_said){ .a = line, .text = file });
 }
 
 static void
@@ -453,17 +466,15 @@ scope_end (PTO2Runtime *rt)
       self->recorder.n_buffers = g_array_index (scopes, guint32, scopes->len - 1);
       g_array_set_size (scopes, scopes->len - 1);
     }
-  if (!pto_isolated_has_failed (rt) && may_write (self))
-    pto_stream_put (&self->recorder.writer, PTO_COMMAND_SCOPE_END);
+  if (!pto_isolated_has_failed (rt))
+    put (self, PTO_COMMAND_SCOPE_END, &(struct pto_said){ .a = 0 });
 }
 
 static void
 orchestration_done (PTO2Runtime *rt)
 {
-  IsolatedMachine *self = machine_of (rt);
-
-  if (!pto_isolated_has_failed (rt) && may_write (self))
-    pto_stream_put (&self->recorder.writer, PTO_COMMAND_DONE);
+  if (!pto_isolated_has_failed (rt))
+    put (machine_of (rt), PTO_COMMAND_DONE, &(struct pto_said){ .a = 0 });
 }
 
 static void
@@ -477,13 +488,15 @@ new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
 {
   IsolatedMachine *self = machine_of (rt);
   IsolatedRecorder *recorder = &self->recorder;
+  struct pto_said said = { .a = (int32_t) recorder->n_buffers,
+                           .b = (int32_t) (recorder->generation + 1),
+                           .value = bytes };
 
-  if (pto_isolated_has_failed (rt) || !may_write (self))
+  if (pto_isolated_has_failed (rt) || !put (self, PTO_COMMAND_BUFFER, &said))
     return NULL;
   *generation = ++recorder->generation;
   g_byte_array_set_size (recorder->made, recorder->n_buffers + 1);
   recorder->made->data[recorder->n_buffers] = FALSE;
-  pto_stream_buffer (&recorder->writer, recorder->n_buffers, *generation, bytes);
   return (PTO2Buffer *) (guintptr) ++recorder->n_buffers;
 }
 
@@ -494,10 +507,8 @@ ask (PTO2Runtime *rt, enum pto_command_kind kind, int32_t a, int32_t b, int32_t 
 {
   IsolatedMachine *self = machine_of (rt);
 
-  if (pto_isolated_has_failed (rt) || !may_write (self))
-    return -1;
-  pto_stream_cluster (&self->recorder.writer, kind, a, b);
-  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt))
+  if (pto_isolated_has_failed (rt) || !put (self, kind, &(struct pto_said){ .a = a, .b = b })
+      || !await_answer (self))
     return -1;
   return pto_stream_get_answer (&self->recorder.writer, numbers,
                                 (uint32_t) CLAMP (n, 0, PTO_STREAM_ANSWER));
@@ -512,10 +523,8 @@ allocate_cluster (PTO2Runtime *rt)
 static void
 free_cluster (PTO2Runtime *rt, int32_t cluster_id)
 {
-  IsolatedMachine *self = machine_of (rt);
-
-  if (!pto_isolated_has_failed (rt) && may_write (self))
-    pto_stream_cluster (&self->recorder.writer, PTO_COMMAND_FREE_CLUSTER, cluster_id, 0);
+  if (!pto_isolated_has_failed (rt))
+    put (machine_of (rt), PTO_COMMAND_FREE_CLUSTER, &(struct pto_said){ .a = cluster_id });
 }
 
 static int32_t
@@ -550,14 +559,15 @@ gboolean
 pto_isolated_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
+  PTOParam output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
   guint64 address = 0;
 
-  if (pto_isolated_has_failed (rt) || !write_place (self) || !may_write (self))
+  if (pto_isolated_has_failed (rt)
+      || !put_placed (self, PTO_COMMAND_ALLOC, &(struct pto_said){ .param = &output }))
     return FALSE;
-  pto_stream_alloc (&self->recorder.writer, tensor);
   note_output (self, tensor);
   name_task (&self->recorder, 0);
-  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt)
+  if (!await_answer (self)
       || pto_stream_get_answer (&self->recorder.writer, (int32_t *) &address, 2) == 0)
     return FALSE;
   if (!is_in_heaps (self, address, tensor->buffer.size))
@@ -575,19 +585,18 @@ pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
   PTOParam param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, tensor);
-  struct pto_stream_writer *writer = &self->recorder.writer;
+  struct pto_said said = { .a = write, .param = &param, .index = index };
   guint64 bits = 0;
 
-  if (pto_isolated_has_failed (rt) || !place (self, &param, 0, PTO2_KERNEL_NONE)
-      || !write_place (self) || !may_write (self))
-    return FALSE;
   if (write)
-    memcpy (&bits, value, pto_dtype_size (tensor->dtype));
-  pto_stream_element (writer, &param.tensor, index, write, bits);
+    memcpy (&said.value, value, pto_dtype_size (tensor->dtype));
+  if (pto_isolated_has_failed (rt) || !place (self, &param, 0, PTO2_KERNEL_NONE)
+      || !put_placed (self, PTO_COMMAND_ELEMENT, &said))
+    return FALSE;
   /* The chip has waited by a task in a scope of its own. */
   name_task (&self->recorder, 1);
-  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt)
-      || pto_stream_get_answer (writer, (int32_t *) &bits, write ? 0 : 2) == 0)
+  if (!await_answer (self)
+      || pto_stream_get_answer (&self->recorder.writer, (int32_t *) &bits, write ? 0 : 2) == 0)
     return FALSE;
   if (!write)
     memcpy (value, &bits, sizeof bits);
@@ -661,6 +670,5 @@ pto_isolated_recorder_begin (IsolatedMachine *self)
 void
 pto_isolated_recorder_end (IsolatedMachine *self, int result)
 {
-  if (may_write (self))
-    pto_stream_end (&self->recorder.writer, result);
+  put (self, PTO_COMMAND_END, &(struct pto_said){ .a = result });
 }

@@ -61,13 +61,6 @@ fork_child (void *data)
   return pto_tree_node_fork (self->parent.node);
 }
 
-static void
-set_report (GError **error, const struct pto_report *report)
-{
-  pto_error_set_from_report (error, report->status != PTO_OK ? report->status : PTO_STATUS_SYSTEM,
-                             report);
-}
-
 static gboolean
 make_solo (IsolatedMachine *self, GError **error)
 {
@@ -80,13 +73,10 @@ make_solo (IsolatedMachine *self, GError **error)
   struct pto_report report = { 0 };
 
   for (guint lane = 0; lane < PTO_SOLO_LANES; lane++)
-    pto_isolated_child_get_server (&self->child, lane, &config.servers[lane]);
+    pto_isolated_child_get_server (&self->child, &config.servers[lane]);
   self->solo = pto_solo_new (&config, &report);
   if (self->solo == NULL)
-    {
-      set_report (error, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
   self->child.node = self->parent.node;
   self->child.solo = self->solo;
   self->shared = pto_solo_memory (self->solo);
@@ -115,26 +105,41 @@ is_given_up (IsolatedMachine *self, GCancellable *cancellable)
 }
 
 gboolean
-pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
-                  const IsolatedBody *body, const char *what, GCancellable *cancellable,
-                  GError **error)
+pto_isolated_post (IsolatedMachine *self, guint lane, enum pto_request request,
+                   const guint8 *digest, const GByteArray *body, guint64 *far, GError **error)
 {
-  struct pto_failure failure = { 0 };
+  gsize size = body != NULL ? body->len : 0;
+
+  *far = 0;
+  if (size > PTO_SOLO_BODY && (*far = pto_arena_alloc (size)) == 0)
+    return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                       _ ("no room for a request of %zu bytes: set arena to more"), size);
+  if (size > 0)
+    memcpy (*far != 0 ? (gpointer) (guintptr) *far : pto_solo_body (self->solo, lane), body->data,
+            size);
+  if (digest != NULL)
+    memcpy (pto_solo_digest (self->solo, lane), digest, PTO_DIGEST_SIZE);
+  pto_solo_post (self->solo, lane, request, *far, (guint) size);
+  return TRUE;
+}
+
+/* Waits for an answer on the lane. cancelled: it was not wanted, and has ended the child. */
+static enum pto_solo_event
+await (IsolatedMachine *self, guint lane, GCancellable *cancellable, gboolean *cancelled)
+{
   guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
   guint64 passed = 0, before;
   enum pto_solo_event event;
-  gboolean cancelled = FALSE;
 
-  pto_solo_post (self->solo, lane, request, body != NULL ? body->far : 0,
-                 body != NULL ? body->bytes : 0);
+  *cancelled = FALSE;
   do
     {
-      if (!cancelled && is_given_up (self, cancellable))
+      if (!*cancelled && is_given_up (self, cancellable))
         {
-          cancelled = TRUE;
+          *cancelled = TRUE;
           pto_solo_kill (self->solo, _ ("what it was doing was cancelled"));
         }
-      else if (!cancelled && passed > timeout + timeout / 4 + SLOW_NS)
+      else if (!*cancelled && passed > timeout + timeout / 4 + SLOW_NS)
         pto_solo_kill (self->solo, _ ("it did not answer within the timeout"));
       before = pto_solo_clock ();
       event = pto_solo_wait (self->solo, lane, pto_solo_listen (self->solo, lane), 0,
@@ -143,6 +148,27 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
       passed += MIN (pto_solo_clock () - before, LOOK_NS);
     }
   while (event == PTO_SOLO_LOOK);
+  return event;
+}
+
+gboolean
+pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request, const guint8 *digest,
+                  const GByteArray *body, const char *what, GCancellable *cancellable,
+                  GError **error)
+{
+  struct pto_failure failure = { 0 };
+  enum pto_solo_event event;
+  gboolean cancelled;
+  guint64 far;
+
+  if (!pto_isolated_post (self, lane, request, digest, body, &far, error))
+    {
+      g_prefix_error (error, "%s: ", what);
+      return FALSE;
+    }
+  event = await (self, lane, cancellable, &cancelled);
+  if (far != 0)
+    pto_arena_free (far, body->len);
   if (cancelled)
     {
       pto_error_set_if_cancelled (cancellable, error);
@@ -152,9 +178,7 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
     {
       g_autofree char *how = describe_death (self);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s"), what,
-                   how);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s"), what, how);
     }
   if (pto_solo_answer (self->solo, lane, &failure) == 0)
     return TRUE;
@@ -191,51 +215,16 @@ pack (PtoRegistration *registration)
   return body;
 }
 
-gpointer
-pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes, IsolatedBody *body,
-                           GError **error)
-{
-  *body = (IsolatedBody){ .bytes = (guint) bytes };
-  if (bytes <= PTO_SOLO_BODY)
-    return pto_solo_body (self->solo, lane);
-  body->far = bytes <= G_MAXUINT ? pto_arena_alloc (bytes) : 0;
-  if (body->far == 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                 _ ("no room for a request of %zu bytes: set arena to more"), bytes);
-  return (gpointer) (guintptr) body->far;
-}
-
-void
-pto_isolated_free_body (IsolatedBody *body)
-{
-  if (body->far != 0)
-    pto_arena_free (body->far, body->bytes);
-  *body = (IsolatedBody){ 0 };
-}
-
+/* About a registration: what it is (REGISTER), or its digest alone. */
 static gboolean
-tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancellable,
-      GError **error)
+tell (IsolatedMachine *self, enum pto_request request, PtoRegistration *registration,
+      GCancellable *cancellable, GError **error)
 {
-  g_autoptr (GByteArray) packed = pack (registration);
+  g_autoptr (GByteArray) body = request == PTO_REQUEST_REGISTER ? pack (registration) : NULL;
   g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
-  IsolatedBody body;
-  gpointer to
-      = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL, packed->len, &body, error);
-  gboolean ok;
 
-  if (to == NULL)
-    {
-      g_prefix_error (error, "%s: ", what);
-      return FALSE;
-    }
-  memcpy (to, packed->data, packed->len);
-  memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-          PTO_DIGEST_SIZE);
-  ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, &body, what,
-                         cancellable, error);
-  pto_isolated_free_body (&body);
-  return ok;
+  return pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, registration->digest, body,
+                           what, cancellable, error);
 }
 
 static gboolean
@@ -246,7 +235,7 @@ tell_all (IsolatedMachine *self, GCancellable *cancellable, GError **error)
 
   g_hash_table_iter_init (&iter, self->known);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (!tell (self, value, cancellable, error))
+    if (!tell (self, PTO_REQUEST_REGISTER, value, cancellable, error))
       return FALSE;
   return TRUE;
 }
@@ -282,16 +271,13 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
           pto_log (G_LOG_LEVEL_WARNING,
                    "the chip's process %s after its last run; there is another one now", how);
         }
-      pto_isolated_lose_graphs (self);
+      g_hash_table_remove_all (self->graphs);
       self->shared->n_written = self->shared->n_read = self->n_read = 0;
       if (!pto_machine_map_heaps (&self->parent, error))
         return FALSE;
       self->child.heaps = *pto_machine_peek_heaps (&self->parent);
-      if (pto_solo_begin (self->solo, &report) != PTO_OK)
-        {
-          set_report (error, &report);
-          return FALSE;
-        }
+      if (!pto_error_set_from_report (error, pto_solo_begin (self->solo, &report), &report))
+        return FALSE;
       if (!tell_all (self, cancellable, error))
         {
           pto_solo_end (self->solo, TRUE);
@@ -301,16 +287,9 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
   if (!self->wants_up || self->is_up)
     return TRUE;
   self->shared->params = *self->parent.params;
-  self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL,
+  self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL, NULL,
                                   _ ("bringing up the chip"), cancellable, error);
   return self->is_up;
-}
-
-static gboolean
-isolated_prepare (PtoMachine *machine, GError **error)
-{
-  /* Nothing is below it, or beside it in a tree. */
-  return TRUE;
 }
 
 static void
@@ -322,7 +301,7 @@ isolated_stop (PtoMachine *machine)
   g_mutex_lock (&self->control);
   self->wants_up = self->is_up = self->recorded = self->is_dirty = FALSE;
   g_clear_object (&self->trace);
-  pto_isolated_lose_graphs (self);
+  g_hash_table_remove_all (self->graphs);
   if (self->memory.take != NULL)
     pto_device_memory_clear (&self->memory);
   g_clear_pointer (&self->stage, pto_stage_free);
@@ -381,14 +360,14 @@ isolated_free (PtoMachine *machine)
 static void
 note_name (IsolatedMachine *self, const PtoRegistration *registration)
 {
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+
   if (registration->callable->kind != PTO_CALLABLE_KERNEL)
     return;
-  g_mutex_lock (&self->parent.lock);
   if (self->names->len <= registration->index)
     g_ptr_array_set_size (self->names, (int) registration->index + 1);
   g_ptr_array_index (self->names, registration->index)
       = (gpointer) g_intern_string (registration->name);
-  g_mutex_unlock (&self->parent.lock);
 }
 
 /* Under control, after a request has failed: was it the run that was cancelled, and has ended the
@@ -400,62 +379,49 @@ was_ended_by_run (IsolatedMachine *self, GCancellable *cancellable)
          && self->run->is_unwanted (self->run->data) && !g_cancellable_is_cancelled (cancellable);
 }
 
+/* As tell(). In a run nobody begins another child: the next run does, and tells it all. */
+static gboolean
+tell_or_note (IsolatedMachine *self, enum pto_request request, PtoRegistration *registration,
+              GCancellable *cancellable, GError **error)
+{
+  GError *failure = NULL;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  ok = (self->run != NULL && !pto_solo_look (self->solo))
+       || ((self->run != NULL || ensure_child (self, cancellable, &failure))
+           && tell (self, request, registration, cancellable, &failure));
+  if (!ok && was_ended_by_run (self, cancellable))
+    {
+      g_clear_error (&failure);
+      ok = TRUE;
+    }
+  if (ok && request == PTO_REQUEST_REGISTER)
+    g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
+  g_mutex_unlock (&self->control);
+  if (!ok)
+    g_propagate_error (error, failure);
+  return ok;
+}
+
 static gboolean
 isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
               GError **error)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
-  GError *failure = NULL;
-  gboolean ok;
 
-  g_mutex_lock (&self->control);
-  /* If a child has died during a run, the next run begins another one. */
-  ok = (self->run != NULL && !pto_solo_look (self->solo))
-       || ((self->run != NULL || ensure_child (self, cancellable, &failure))
-           && tell (self, registration, cancellable, &failure));
-  if (!ok && was_ended_by_run (self, cancellable))
-    {
-      g_clear_error (&failure);
-      ok = TRUE;
-    }
-  if (ok)
-    g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
-  g_mutex_unlock (&self->control);
-  if (ok)
-    note_name (self, registration);
-  else
-    g_propagate_error (error, failure);
-  return ok;
+  if (!tell_or_note (self, PTO_REQUEST_REGISTER, registration, cancellable, error))
+    return FALSE;
+  note_name (self, registration);
+  return TRUE;
 }
 
-/* As a registration in a run. */
 static gboolean
 isolated_instrument (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
                      GError **error)
 {
-  IsolatedMachine *self = (IsolatedMachine *) machine;
-  g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
-  GError *failure = NULL;
-  gboolean ok;
-
-  g_mutex_lock (&self->control);
-  ok = !pto_solo_look (self->solo);
-  if (!ok)
-    {
-      memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-              PTO_DIGEST_SIZE);
-      ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_INSTRUMENT, NULL, what,
-                             cancellable, &failure);
-    }
-  if (!ok && was_ended_by_run (self, cancellable))
-    {
-      g_clear_error (&failure);
-      ok = TRUE;
-    }
-  g_mutex_unlock (&self->control);
-  if (!ok)
-    g_propagate_error (error, failure);
-  return ok;
+  return tell_or_note ((IsolatedMachine *) machine, PTO_REQUEST_INSTRUMENT, registration,
+                       cancellable, error);
 }
 
 static void
@@ -468,12 +434,7 @@ isolated_remove (PtoMachine *machine, PtoRegistration *registration)
     {
       g_hash_table_remove (self->known, registration->digest);
       if (self->solo != NULL && pto_solo_look (self->solo))
-        {
-          memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
-                  PTO_DIGEST_SIZE);
-          pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_UNREGISTER, NULL, "", NULL,
-                            NULL);
-        }
+        tell (self, PTO_REQUEST_UNREGISTER, registration, NULL, NULL);
     }
   g_mutex_unlock (&self->control);
 }
@@ -497,6 +458,15 @@ thread_is_gone (IsolatedMachine *self, guint32 thread)
   return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
+/* Of a core; NULL: there are no more. */
+static struct pto_core_note *
+get_note (IsolatedMachine *self, guint i)
+{
+  struct pto_core_note *note = &self->shared->notes[i];
+
+  return i < PTO_ISOLATED_NOTES && note->name[0] != '\0' ? note : NULL;
+}
+
 static void
 end_child (IsolatedMachine *self, PtoError as, const char *why)
 {
@@ -511,6 +481,7 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
 {
   guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
   guint64 limit = timeout + timeout / 4 + MARGIN_NS;
+  struct pto_core_note *note;
   gboolean runs = FALSE;
 
   if (pto_solo_is_stopped (self->solo))
@@ -524,9 +495,8 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
     }
   self->stopped = 0;
   self->still += passed;
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
     {
-      struct pto_core_note *note = &self->shared->notes[i];
       guint32 calls = atomic_load_explicit (&note->calls, memory_order_acquire);
 
       if (calls != self->calls[i])
@@ -597,8 +567,8 @@ pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns)
   return TRUE;
 }
 
-static const char *
-find_kernel_name (IsolatedMachine *self, guint32 kernel)
+const char *
+pto_isolated_name_kernel (IsolatedMachine *self, guint32 kernel)
 {
   const char *name = NULL;
 
@@ -643,7 +613,7 @@ append_note (IsolatedMachine *self, GString *text, struct pto_core_note *note)
 
   pto_text_copy (core, sizeof core, note->name, strnlen (note->name, sizeof note->name));
   g_string_append_printf (text, "task %u of ring %u (%s) on core %s", PTO_TASK_LOCAL (task),
-                          PTO_TASK_RING (task), find_kernel_name (self, kernel), core);
+                          PTO_TASK_RING (task), pto_isolated_name_kernel (self, kernel), core);
   pto_text_copy (file, sizeof file, note->file, strnlen (note->file, sizeof note->file));
   pto_isolated_append_place (text, (IsolatedPlace){ file, line });
 }
@@ -653,11 +623,11 @@ static guint
 list_tasks (IsolatedMachine *self, GString *text)
 {
   struct pto_core_note *last = NULL;
+  struct pto_core_note *note;
   guint n = 0;
 
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
     {
-      struct pto_core_note *note = &self->shared->notes[i];
       guint64 since = atomic_load_explicit (&note->since, memory_order_relaxed);
 
       if (since < self->began)
@@ -751,70 +721,27 @@ check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint 
   struct pto_report report = { 0 };
 
   for (guint i = 0; i < n; i++)
-    given[i] = (struct pto_plan_given){ .word = args[i].word,
-                                        .tensor = args[i].tensor.ndims > 0 ? &args[i].tensor : NULL,
-                                        .kind = args[i].kind,
-                                        .read_only = args[i].read_only > 0 };
-  if (pto_plan_check (plan, given, n, &report) == PTO_OK)
-    return TRUE;
-  pto_error_set_from_report (error, report.status, &report);
-  return FALSE;
+    given[i] = pto_chip_arg_given (&args[i]);
+  return pto_error_set_from_report (error, pto_plan_check (plan, given, n, &report), &report);
 }
 
+/* Arguments of all but a function, each in its place, if the child may have them. */
 static gboolean
-put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
-          guint32 *n_args, GError **error)
+make_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
+           struct pto_chip_arg **args, guint *n, GError **error)
 {
   const PtoMachineRun *run = self->run;
-  g_autofree struct pto_chip_arg *args = NULL;
-  gsize n_kernels = plan != NULL ? plan->n_kernels : 0;
   struct pto_report report = { 0 };
-  gpointer to;
-  guint n;
 
-  args = pto_machine_make_chip_args (run->args, run->title, PTO_ARGS_OF_CHIP, &n, error);
-  if (args == NULL || (plan != NULL && !check_args (plan, args, n, error))
-      || !place_args (self, run, args, n, error))
+  *args = pto_machine_make_chip_args (run->args, run->title, PTO_ARGS_OF_CHIP, n, error);
+  if (*args == NULL || (plan != NULL && !check_args (plan, *args, *n, error))
+      || !place_args (self, run, *args, *n, error))
     return FALSE;
   if (plan != NULL && !pto_isolated_watch_numbers (self, plan, kernels, &report))
-    {
-      pto_error_set_from_report (error, report.status, &report);
-      return FALSE;
-    }
+    return pto_error_set_from_report (error, report.status, &report);
   /* A function names more while it is called, but nothing of what it is captured as is run. */
   if (run->registration != NULL || plan != NULL)
     pto_stage_fence (self->stage);
-  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN,
-                                  n * sizeof *args + n_kernels * sizeof *kernels, &self->body,
-                                  error);
-  if (to == NULL)
-    return FALSE;
-  memcpy (to, args, n * sizeof *args);
-  if (n_kernels > 0)
-    memcpy ((struct pto_chip_arg *) to + n, kernels, n_kernels * sizeof *kernels);
-  *n_args = n;
-  return TRUE;
-}
-
-/* The text of a schedule, of any length, where the child sees it. */
-static gboolean
-put_schedule (IsolatedMachine *self, GError **error)
-{
-  const char *schedule = self->run->schedule;
-  gsize bytes = schedule != NULL ? strlen (schedule) + 1 : 0;
-
-  if (bytes > 0)
-    {
-      self->schedule = pto_arena_alloc (bytes);
-      if (self->schedule == 0)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no room for a schedule of %zu bytes: set arena to more"), bytes);
-          return FALSE;
-        }
-      memcpy ((gpointer) (guintptr) self->schedule, schedule, bytes);
-    }
-  self->shared->schedule = self->schedule;
   return TRUE;
 }
 
@@ -824,16 +751,21 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
 {
   const PtoMachineRun *run = self->run;
   IsolatedShared *shared = self->shared;
+  g_autoptr (GByteArray) body = g_byte_array_new ();
+  g_autofree struct pto_chip_arg *args = NULL;
+  guint n = 0;
 
-  shared->n_args = 0;
   if ((run->registration != NULL || run->capture != NULL || plan != NULL)
-      && !put_args (self, plan, kernels, &shared->n_args, error))
+      && !make_args (self, plan, kernels, &args, &n, error))
     return FALSE;
-  if (!put_schedule (self, error))
-    return FALSE;
-  if (run->registration != NULL)
-    memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
-            PTO_DIGEST_SIZE);
+  /* Arguments, numbers of kernels, the text of a schedule. */
+  g_byte_array_append (body, (const guint8 *) args, n * (guint) sizeof *args);
+  if (plan != NULL)
+    g_byte_array_append (body, (const guint8 *) kernels, plan->n_kernels * (guint) sizeof *kernels);
+  shared->schedule_at = run->schedule != NULL ? body->len + 1 : 0;
+  if (run->schedule != NULL)
+    g_byte_array_append (body, (const guint8 *) run->schedule, (guint) strlen (run->schedule) + 1);
+  shared->n_args = n;
   shared->graph = plan != NULL ? run->tag->id : 0;
   shared->is_capture = run->capture != NULL;
   shared->has_config = run->config != NULL;
@@ -841,10 +773,11 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
     pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
   shared->is_stream = run->registration == NULL && plan == NULL;
-  pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, self->body.far,
-                 self->body.bytes);
-  self->posted = TRUE;
-  return TRUE;
+  self->posted = pto_isolated_post (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN,
+                                    run->registration != NULL ? run->registration->digest : NULL,
+                                    body, &self->far, error);
+  self->far_size = body->len;
+  return self->posted;
 }
 
 /* A run that the child may refuse has no orchestration before it has not. FALSE: it was refused, or
@@ -867,12 +800,12 @@ await_begin (IsolatedMachine *self)
 static gboolean
 has_kept_core (IsolatedMachine *self)
 {
-  gboolean kept = FALSE;
+  struct pto_core_note *note;
 
-  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
-    kept = kept
-           || (atomic_load_explicit (&self->shared->notes[i].calls, memory_order_acquire) & 1) != 0;
-  return kept;
+  for (guint i = 0; (note = get_note (self, i)) != NULL; i++)
+    if ((atomic_load_explicit (&note->calls, memory_order_acquire) & 1) != 0)
+      return TRUE;
+  return FALSE;
 }
 
 static gboolean
@@ -937,8 +870,7 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
     return FALSE;
   self->died = self->is_cancelled = self->posted = FALSE;
   self->shared->has_statistics = FALSE;
-  self->body = (IsolatedBody){ 0 };
-  self->schedule = 0;
+  self->far = 0;
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
   self->ended_as = 0;
@@ -955,9 +887,8 @@ end_run (IsolatedMachine *self)
 
   take_messages (self);
   pto_solo_take_words (self->solo);
-  pto_isolated_free_body (&self->body);
-  if (self->schedule != 0)
-    pto_arena_free (self->schedule, strlen (self->run->schedule) + 1);
+  if (self->far != 0)
+    pto_arena_free (self->far, self->far_size);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = self->posted && !self->died;
@@ -995,14 +926,11 @@ end_stage (IsolatedMachine *self, GError **error)
   g_autofree char *who = NULL;
 
   if (status == PTO_OK)
-    return pto_isolated_check_numbers (self, find_kernel_name, error);
+    return pto_isolated_check_numbers (self, error);
   if (overrun.bytes > 0)
-    who = pto_isolated_describe_overrun (self, &overrun, find_kernel_name);
-  if (who != NULL)
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS, who);
-  else
-    pto_error_set_from_report (error, status, &report);
-  return FALSE;
+    who = pto_isolated_describe_overrun (self, &overrun);
+  return who != NULL ? pto_refuse (error, PTO_ERROR_OUT_OF_BOUNDS, "%s", who)
+                     : pto_error_set_from_report (error, status, &report);
 }
 
 /* Counts a run that has failed without a count by the child, which has died, or because the fault
@@ -1074,10 +1002,10 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
   IsolatedShared *shared = self->shared;
   guint64 address;
 
-  shared->fetch_address = 0;
-  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
+  shared->fetched = (PtoChildTrace){ 0 };
+  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, NULL, what, NULL, error))
     return 0;
-  *size = shared->fetch_size;
+  *size = shared->fetched.size;
   if (*size == 0)
     return 0;
   address = pto_arena_alloc (*size);
@@ -1087,9 +1015,8 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
                    _ ("%s: no room for %" PRIu64 " bytes: set arena to more"), what, *size);
       return 0;
     }
-  shared->fetch_address = address;
-  shared->fetch_room = *size;
-  if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
+  shared->fetched = (PtoChildTrace){ .address = address, .room = *size };
+  if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, NULL, what, NULL, error))
     return address;
   pto_arena_free (address, *size);
   return 0;
@@ -1121,17 +1048,14 @@ static PtoTrace *
 isolated_get_trace (PtoMachine *machine)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
-  PtoTrace *trace;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->control);
 
-  g_mutex_lock (&self->control);
   if (self->trace == NULL && self->recorded && self->run == NULL)
     {
       self->trace = fetch_trace (self);
       self->recorded = FALSE;
     }
-  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
-  g_mutex_unlock (&self->control);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 /* The child knows all that there is to say: tells its number, under which it can be asked. Another
@@ -1168,7 +1092,7 @@ isolated_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *count
   if (is_running)
     {
       counts->completed = atomic_load_explicit (&self->shared->completed, memory_order_relaxed);
-      counts->failed = atomic_load_explicit (&self->shared->failed, memory_order_relaxed);
+      counts->failures = atomic_load_explicit (&self->shared->failed, memory_order_relaxed);
       counts->submitted = atomic_load_explicit (&self->shared->submitted, memory_order_relaxed);
     }
   if (!is_inside)
@@ -1178,7 +1102,6 @@ isolated_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *count
 
 static const PtoMachineOps isolated_ops = {
   .accepts = pto_machine_chip_accepts,
-  .prepare = isolated_prepare,
   .start = isolated_start,
   .stop = isolated_stop,
   .free = isolated_free,
@@ -1200,26 +1123,15 @@ static const PtoMachineOps isolated_ops = {
   .count = isolated_count,
 };
 
-static void
-unref_registration (gpointer data)
-{
-  pto_registration_unref (data);
-}
-
-static void
-release_tag (gpointer data)
-{
-  g_atomic_rc_box_release (data);
-}
-
 PtoMachine *
 pto_machine_new_isolated (PtoTreeNode *node, const struct pto_params *params)
 {
   IsolatedMachine *self = g_new0 (IsolatedMachine, 1);
 
   pto_machine_set_up (&self->parent, &isolated_ops, node, params);
-  self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
-  self->graphs = g_hash_table_new_full (NULL, NULL, release_tag, NULL);
+  self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL,
+                                       (GDestroyNotify) pto_registration_unref);
+  self->graphs = g_hash_table_new_full (NULL, NULL, g_atomic_rc_box_release, NULL);
   self->names = g_ptr_array_new ();
   self->calls = g_new0 (guint32, PTO_ISOLATED_NOTES);
   g_mutex_init (&self->control);

@@ -57,14 +57,12 @@ typedef struct
   guint32 is_capture;            /* RUN: it is written down, and does not run */
   guint64 graph;         /* RUN: which one is launched; 0: none. Behind the arguments are the
                           * numbers of its kernels, guint32 each */
-  guint64 schedule;      /* RUN: where its text is, in the arena; 0: it has none */
-  guint64 fetch_address; /* TRACE, CAPTURED; 0: how large is it? */
-  guint64 fetch_room;
+  guint32 schedule_at;   /* RUN: 1 + where its text is in the body; 0: it has none */
+  PtoChildTrace fetched; /* TRACE, CAPTURED: that; the child writes its size */
 
   /* W: child, before the answer. */
   struct pto_run_stats statistics; /* RUN */
   guint32 has_statistics;
-  guint64 fetch_size; /* TRACE, CAPTURED; 0: there is none */
 
   /* All children together, one after the other. W: child, when a run ends; parent, of a run whose
    * child has died, or which has failed after it. */
@@ -107,8 +105,8 @@ typedef struct
   struct pto_plan *captured;
 } IsolatedChild;
 
-/* What serves the lanes; child stays where it is. */
-void pto_isolated_child_get_server (IsolatedChild *child, guint lane, struct pto_server *server);
+/* What serves each lane; child stays where it is. */
+void pto_isolated_child_get_server (IsolatedChild *child, struct pto_server *server);
 
 /* --- the parent's half --- */
 
@@ -149,13 +147,6 @@ typedef struct
   IsolatedPlace at;           /* the place that was written last */
 } IsolatedRecorder;
 
-/* What a request carries. */
-typedef struct
-{
-  guint64 far; /* in the arena; 0: in the request's lane */
-  guint bytes;
-} IsolatedBody;
-
 typedef struct
 {
   PtoMachine parent;
@@ -179,11 +170,11 @@ typedef struct
   GHashTable *graphs; /* PtoGraphTag, owned: of which this child has a copy */
 
   /* --- of the run under way; whoever has taken the machine --- */
-  IsolatedBody body;
-  guint64 schedule; /* in the arena; 0: none */
-  gboolean posted;  /* the child has been asked to run it */
-  GError *refused;  /* why it was not, if that was found out in launch() */
-  guint32 n_read;   /* messages */
+  guint64 far; /* what it was asked with, if that is in the arena; or 0 */
+  guint far_size;
+  gboolean posted; /* the child has been asked to run it */
+  GError *refused; /* why it was not, if that was found out in launch() */
+  guint32 n_read;  /* messages */
   gboolean died;
   gboolean is_cancelled;
   guint64 cancelled_at; /* pto_solo_clock(), as all below */
@@ -207,10 +198,8 @@ void pto_isolated_recorder_clear (IsolatedMachine *self);
 void pto_isolated_recorder_begin (IsolatedMachine *self);
 /* The orchestration has ended with that result. */
 void pto_isolated_recorder_end (IsolatedMachine *self, int result);
-/* Names the task that was to write there, or the last of several, and its argument; NULL: none.
- * name: of a kernel. */
-char *pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun,
-                                     const char *(*name) (IsolatedMachine *self, guint32 kernel));
+/* Names the task that was to write there, or the last of several, and its argument; NULL: none. */
+char *pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun);
 /* As the machine's functions of these names. */
 gboolean pto_isolated_has_failed (PTO2Runtime *rt);
 char *pto_isolated_dup_failure (PTO2Runtime *rt);
@@ -222,16 +211,18 @@ gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tenso
 
 /* --- machine-isolated.c, for the others --- */
 
-/* Under control: one request on a lane that no other thread uses. what: for messages. cancellable:
- * ends the child as well. */
+/* Posts a request on a lane that no other thread uses; digest and body may be NULL. *far: where the
+ * body lies in the arena until the answer, if it is too long for the lane; or 0. */
+gboolean pto_isolated_post (IsolatedMachine *self, guint lane, enum pto_request request,
+                            const guint8 *digest, const GByteArray *body, guint64 *far,
+                            GError **error);
+/* Under control: the same, and waits for the answer. what: for messages. cancellable: ends the
+ * child as well. */
 gboolean pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
-                           const IsolatedBody *body, const char *what, GCancellable *cancellable,
-                           GError **error);
-/* Where the body of a request is to be written: in its lane, or, if it is long, in the arena. NULL:
- * there is no room. */
-gpointer pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes,
-                                    IsolatedBody *body, GError **error);
-void pto_isolated_free_body (IsolatedBody *body);
+                           const guint8 *digest, const GByteArray *body, const char *what,
+                           GCancellable *cancellable, GError **error);
+/* Of a run: its name, for messages. */
+const char *pto_isolated_name_kernel (IsolatedMachine *self, guint32 kernel);
 /* Appends ", submitted at x.c:12", or nothing. */
 void pto_isolated_append_place (GString *text, IsolatedPlace at);
 /* Under control, while nothing runs: what a request for its size and then for itself gives, in the
@@ -259,19 +250,15 @@ gboolean pto_isolated_meet_numbers (IsolatedMachine *self, guint64 address, guin
 gboolean pto_isolated_watch_numbers (IsolatedMachine *self, const struct pto_plan *plan,
                                      const guint32 *kernels, struct pto_report *report);
 /* After the run: FALSE with an error if a kernel has written to such an address. */
-gboolean pto_isolated_check_numbers (IsolatedMachine *self,
-                                     const char *(*name) (IsolatedMachine *self, guint32 kernel),
-                                     GError **error);
+gboolean pto_isolated_check_numbers (IsolatedMachine *self, GError **error);
 
 /* --- machine-isolated-graph.c --- */
 
 /* As the machine's function launch. */
 void pto_isolated_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
                           const guint32 *kernels);
-/* Under control: drops the child's copies of graphs that are gone; forgets all, since the child is
- * new. */
+/* Under control: drops the child's copies of graphs that are gone. */
 void pto_isolated_forget_graphs (IsolatedMachine *self);
-void pto_isolated_lose_graphs (IsolatedMachine *self);
 /* A run has ended well that was a capture: fills the plan. */
 gboolean pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError **error);
 

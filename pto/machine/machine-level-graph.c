@@ -36,11 +36,10 @@ check_switches (LevelMachine *self, const struct pto_plan *plan, GError **error)
   for (guint t = 0; t < plan->n_tasks; t++)
     {
       g_autoptr (PtoCallConfig) config = NULL;
-      const struct pto_level_task *task;
+      const struct pto_level_task *task = pto_level_graph_task (plan, t);
 
-      if (plan->tasks[t].extra_bytes == 0)
+      if (task == NULL)
         continue;
-      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
       config = pto_call_config_new_from_wire (&task->config);
       if (task->kind == PTO_CHILD_NEXT
           && !pto_machine_level_check_switches (self, task->name, task->serves == 2, config, error))
@@ -55,26 +54,23 @@ check_targets (LevelMachine *self, const struct pto_plan *plan, GError **error)
 {
   for (guint t = 0; t < plan->n_tasks; t++)
     {
-      const struct pto_level_task *task;
+      const struct pto_level_task *task = pto_level_graph_task (plan, t);
       const struct pto_member *members;
       const PtoTargets *targets;
       PtoTargets copy;
 
-      if (plan->tasks[t].extra_bytes == 0)
+      if (task == NULL)
         continue;
-      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
       members = pto_level_graph_members (task);
       targets = pto_machine_level_find_targets (self, task->digest, &copy);
       for (guint m = 0; targets != NULL && m < task->n_members; m++)
         if (members[m].worker == PTO_WORKER_ANY || !pto_targets_have (targets, members[m].worker))
-          {
-            g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                         _ ("task %u of the graph is of \"%s\", which is not registered on all "
-                            "workers that it may go to: register it on all, or capture the graph "
-                            "as it is now"),
-                         t, task->name);
-            return FALSE;
-          }
+          return pto_refuse (
+              error, PTO_ERROR_INVALID_ARGS,
+              _ ("task %u of the graph is of \"%s\", which is not registered on all "
+                 "workers that it may go to: register it on all, or capture the graph "
+                 "as it is now"),
+              t, task->name);
     }
   return TRUE;
 }
@@ -90,14 +86,7 @@ pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto
   g_autoptr (GError) error = NULL;
 
   for (guint i = 0; i < self->n_given; i++)
-    {
-      const struct pto_chip_arg *arg = &self->given[i];
-
-      given[i] = (struct pto_plan_given){ .word = arg->word,
-                                          .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
-                                          .kind = arg->kind,
-                                          .read_only = arg->read_only > 0 };
-    }
+    given[i] = pto_chip_arg_given (&self->given[i]);
   /* The level refuses a launch with too few arguments, or too many. */
   for (guint i = n; i < plan->n_params && self->n_given == n; i++)
     given[i] = (struct pto_plan_given){ .word = plan->params[i].first,

@@ -31,23 +31,6 @@ typedef struct
   gboolean telling;    /* a thread is telling the children: others wait for changed */
 } Known;
 
-/* The same, as it was before a fork. */
-typedef struct
-{
-  PtoRegistration *registration;
-  PtoTargets targets;
-  gboolean is_partial;
-} Entry;
-
-static void
-entry_free (gpointer data)
-{
-  Entry *entry = data;
-
-  pto_registration_unref (entry->registration);
-  g_free (entry);
-}
-
 static void
 known_free (gpointer data)
 {
@@ -63,145 +46,49 @@ pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, GError **
   /* GJS calls no function on a thread that it does not know, and its collector waits for ever in a
    * forked process, for threads that are not there. */
   if (callable->kind == PTO_CALLABLE_SUB && pto_callable_is_javascript (callable))
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-          _ ("\"%s\" is a function of JavaScript, which no SUB worker can call, be it a process "
-             "or a thread: a function of a C library can be one "
-             "(Pto.ImportedFunction.new_for_symbol()), and so can a task of a chip"),
-          callable->name);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NOT_SUPPORTED,
+        _ ("\"%s\" is a function of JavaScript, which no SUB worker can call, be it a process "
+           "or a thread: a function of a C library can be one "
+           "(Pto.ImportedFunction.new_for_symbol()), and so can a task of a chip"),
+        callable->name);
   if (callable->kind != PTO_CALLABLE_KERNEL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               _ ("\"%s\" is a kernel, and a worker of level %u has no cores: register an "
-                  "orchestration that submits it, made by pto_chip_orchestration_new()"),
-               callable->name, machine->node->level);
-  return FALSE;
-}
-
-/* With the lock. */
-static GPtrArray *
-list_known (LevelMachine *self)
-{
-  GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
-  GHashTableIter iter;
-  gpointer value;
-
-  g_hash_table_iter_init (&iter, self->known);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    {
-      Known *known = value;
-
-      if (known->count > 0)
-        g_ptr_array_add (list, pto_registration_ref (known->registration));
-    }
-  return list;
-}
-
-/* With the lock. */
-static GPtrArray *
-list_entries (LevelMachine *self)
-{
-  GPtrArray *list = g_ptr_array_new_with_free_func (entry_free);
-  GHashTableIter iter;
-  gpointer value;
-
-  g_hash_table_iter_init (&iter, self->known);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    {
-      const Known *known = value;
-      Entry *entry;
-
-      if (known->count == 0)
-        continue;
-      entry = g_new (Entry, 1);
-      *entry = (Entry){ pto_registration_ref (known->registration), known->targets,
-                        known->is_partial };
-      g_ptr_array_add (list, entry);
-    }
-  return list;
-}
-
-GPtrArray *
-pto_machine_level_list_known (PtoMachine *machine)
-{
-  LevelMachine *self = (LevelMachine *) machine;
-  GPtrArray *list;
-
-  g_mutex_lock (&self->parent.lock);
-  list = list_known (self);
-  g_mutex_unlock (&self->parent.lock);
-  return list;
+  return pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                     _ ("\"%s\" is a kernel, and a worker of level %u has no cores: register an "
+                        "orchestration that submits it, made by pto_chip_orchestration_new()"),
+                     callable->name, machine->node->level);
 }
 
 const char *
 pto_machine_level_get_name (void *data, uint32_t index)
 {
   LevelMachine *self = data;
-  const char *name = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  if (index < self->names->len)
-    name = g_ptr_array_index (self->names, index);
-  g_mutex_unlock (&self->parent.lock);
-  return name;
+  return index < self->names->len ? g_ptr_array_index (self->names, index) : NULL;
 }
 
-/* Levels of the children that run orchestrations, each once, as bits. */
-guint64
-pto_machine_level_get_worker_levels (LevelMachine *self)
+/* Can that one run it, of SUB workers or of others? */
+static gboolean
+can_run (const PtoTreeNode *node, PtoCallableKind kind, guint number)
 {
-  guint64 levels = 0;
-  guint n = self->parent.node->children->len;
-
-  for (guint i = 0; i < n; i++)
-    {
-      guint level = pto_tree_node_peek_child (self->parent.node, i)->level;
-
-      if (level > 2)
-        levels |= G_GUINT64_CONSTANT (1) << level;
-    }
-  return levels;
-}
-
-/* Its place among all children: workers first, then SUB workers. */
-static guint
-get_child_index (LevelMachine *self, const PtoCallable *callable, guint number)
-{
-  return callable->kind == PTO_CALLABLE_SUB ? self->parent.node->children->len + number : number;
+  return kind == PTO_CALLABLE_SUB
+         || (kind == PTO_CALLABLE_CHIP) == (pto_tree_node_peek_child (node, number)->level == 2);
 }
 
 /* The children that can run it, or those of them. */
 static struct pto_level_targets
-find_targets (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration,
-              const PtoTargets *only)
+find_targets (LevelMachine *self, const PtoRegistration *registration, const PtoTargets *only)
 {
+  const PtoTreeNode *node = self->parent.node;
+  PtoCallableKind kind = registration->callable->kind;
+  guint n = kind == PTO_CALLABLE_SUB ? node->n_sub_workers : node->children->len;
   struct pto_level_targets targets = { { 0 } };
-  guint64 levels;
 
-  for (guint i = 0; only != NULL && i < PTO_MAX_CHILDREN; i++)
-    if (pto_targets_have (only, i))
-      {
-        guint index = get_child_index (self, registration->callable, i);
-
-        targets.bits[index / 64] |= G_GUINT64_CONSTANT (1) << (index % 64);
-      }
-  if (only != NULL)
-    return targets;
-
-  if (registration->callable->kind == PTO_CALLABLE_SUB)
-    pto_level_add_targets (level, PTO_CHILD_SUB, 0, &targets);
-  else if (registration->callable->kind == PTO_CALLABLE_CHIP)
-    pto_level_add_targets (level, PTO_CHILD_NEXT, 2, &targets);
-  else
-    {
-      levels = pto_machine_level_get_worker_levels (self);
-      for (guint serves = 3; serves <= PTO_MAX_LEVEL; serves++)
-        if ((levels >> serves & 1) != 0)
-          pto_level_add_targets (level, PTO_CHILD_NEXT, serves, &targets);
-    }
+  for (guint i = 0; i < n; i++)
+    if (can_run (node, kind, i) && (only == NULL || pto_targets_have (only, i)))
+      pto_level_add_target (&targets, kind == PTO_CALLABLE_SUB ? node->children->len + i : i);
   return targets;
 }
 
@@ -256,7 +143,7 @@ tell (Adding *adding, struct pto_level *level, const PtoTargets *only)
   g_autoptr (GBytes) body = pto_child_pack_registration (
       registration->descriptor, registration->sources, adding->targets != NULL);
   struct pto_report report = { 0 };
-  struct pto_level_targets targets = find_targets (adding->self, level, registration, only);
+  struct pto_level_targets targets = find_targets (adding->self, registration, only);
   gsize size;
   gconstpointer data = g_bytes_get_data (body, &size);
   enum pto_status status
@@ -271,21 +158,41 @@ tell (Adding *adding, struct pto_level *level, const PtoTargets *only)
       leave_out_others (adding->self, registration->callable, &targets);
       status = pto_level_renew (level, &targets, is_unwanted, adding, &report);
     }
-  if (status != PTO_OK)
-    pto_error_set_from_report (&adding->error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (&adding->error, status, &report);
 }
 
-/* Who does not have it takes no notice. */
+/* With the lock, which is let go of between the two: level stays meanwhile. */
 static void
-untell (LevelMachine *self, struct pto_level *level, const PtoRegistration *registration,
-        const PtoTargets *only)
+begin_use (LevelMachine *self)
+{
+  self->users++;
+  g_mutex_unlock (&self->parent.lock);
+}
+
+static void
+end_use (LevelMachine *self)
+{
+  g_mutex_lock (&self->parent.lock);
+  if (--self->users == 0)
+    g_cond_broadcast (&self->changed);
+}
+
+/* With the lock. Who does not have it takes no notice. */
+static void
+untell (LevelMachine *self, Known *known, const PtoTargets *only)
 {
   struct pto_report ignored = { 0 };
-  struct pto_level_targets targets = find_targets (self, level, registration, only);
+  struct pto_level_targets targets = find_targets (self, known->registration, only);
+  struct pto_level *level = self->level;
 
-  pto_level_control (level, PTO_REQUEST_UNREGISTER, &targets, registration->digest, NULL, 0, NULL,
-                     NULL, &ignored);
+  if (level == NULL)
+    return;
+  known->telling = TRUE;
+  begin_use (self);
+  pto_level_control (level, PTO_REQUEST_UNREGISTER, &targets, known->registration->digest, NULL, 0,
+                     NULL, NULL, &ignored);
+  end_use (self);
+  known->telling = FALSE;
 }
 
 /* With the lock: no child is to have it any more. Those that are starting are told by end_start().
@@ -293,21 +200,11 @@ untell (LevelMachine *self, struct pto_level *level, const PtoRegistration *regi
 static void
 drop_known (LevelMachine *self, Known *known)
 {
-  struct pto_level *level = self->level;
-
   /* From here on no child is born with it. */
   known->count = 0;
-  known->telling = !self->starting;
   if (self->starting)
     return;
-  if (level != NULL)
-    {
-      self->users++;
-      g_mutex_unlock (&self->parent.lock);
-      untell (self, level, known->registration, known->is_partial ? &known->targets : NULL);
-      g_mutex_lock (&self->parent.lock);
-      self->users--;
-    }
+  untell (self, known, known->is_partial ? &known->targets : NULL);
   g_hash_table_remove (self->known, known->registration->digest);
 }
 
@@ -325,12 +222,9 @@ find_known (LevelMachine *self, const guint8 *digest, const Adding *adding)
 
       if (level != NULL)
         {
-          self->users++;
-          g_mutex_unlock (&self->parent.lock);
+          begin_use (self);
           pto_level_begin_lost (level);
-          g_mutex_lock (&self->parent.lock);
-          if (--self->users == 0)
-            g_cond_broadcast (&self->changed);
+          end_use (self);
         }
       g_cond_wait_until (&self->changed, &self->parent.lock,
                          g_get_monotonic_time () + LOOK_MS * G_TIME_SPAN_MILLISECOND);
@@ -353,11 +247,9 @@ tell_known (Adding *adding, Known *known, const PtoTargets *only)
   adding->added = !pto_error_set_if_cancelled (adding->cancellable, &adding->error);
   if (adding->added && level != NULL)
     {
-      self->users++;
-      g_mutex_unlock (&self->parent.lock);
+      begin_use (self);
       adding->added = tell (adding, level, only);
-      g_mutex_lock (&self->parent.lock);
-      self->users--;
+      end_use (self);
     }
   known->telling = FALSE;
 }
@@ -377,24 +269,6 @@ add_known (Adding *adding)
   tell_known (adding, known, adding->targets);
   if (!adding->added)
     drop_known (adding->self, known);
-}
-
-/* Of those the ones that can run it. */
-static void
-limit_to_all (LevelMachine *self, const PtoRegistration *registration, PtoTargets *targets)
-{
-  const PtoTreeNode *node = self->parent.node;
-  gboolean is_sub = registration->callable->kind == PTO_CALLABLE_SUB;
-  guint n = is_sub ? node->n_sub_workers : node->children->len;
-  PtoTargets limited = { { 0 } };
-
-  for (guint i = 0; i < n; i++)
-    if (pto_targets_have (targets, i)
-        && (is_sub
-            || (registration->callable->kind == PTO_CALLABLE_CHIP)
-                   == (pto_tree_node_peek_child (node, i)->level == 2)))
-      pto_targets_add (&limited, i);
-  *targets = limited;
 }
 
 /* With the lock: who is to have it has it already? fresh: who has not. NULL: all. */
@@ -421,7 +295,6 @@ extend_known (Adding *adding, Known *known)
   LevelMachine *self = adding->self;
   const Known before = *known;
   PtoTargets fresh;
-  struct pto_level *level;
 
   adding->added = have_all (known, adding->targets, &fresh);
   if (adding->added)
@@ -432,23 +305,12 @@ extend_known (Adding *adding, Known *known)
   /* Who has it already says yes to that, and would forget it if it were taken back: it is not
    * asked.
    */
-  if (adding->targets == NULL)
-    limit_to_all (self, known->registration, &fresh);
   tell_known (adding, known, &fresh);
   if (adding->added)
     return;
   known->is_partial = before.is_partial;
   known->targets = before.targets;
-  level = self->level;
-  if (level == NULL)
-    return;
-  known->telling = TRUE;
-  self->users++;
-  g_mutex_unlock (&self->parent.lock);
-  untell (self, level, known->registration, &fresh);
-  g_mutex_lock (&self->parent.lock);
-  self->users--;
-  known->telling = FALSE;
+  untell (self, known, &fresh);
 }
 
 static void
@@ -578,25 +440,23 @@ static gboolean
 name_worker (LevelMachine *self, PtoCallable *callable, int id, guint *number, GError **error)
 {
   const PtoTreeNode *node = self->parent.node;
-  g_autofree char *path = pto_tree_node_dup_path (node);
   g_autofree char *ids = NULL;
   const PtoTreeNode *child;
 
   if (id >= 0 && pto_tree_node_find_child (node, (guint) id, number))
     {
       child = pto_tree_node_peek_child (node, *number);
-      if ((callable->kind == PTO_CALLABLE_CHIP) == (child->level == 2))
+      if (can_run (node, callable->kind, *number))
         return check_can_be_sent (callable, child, error);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                   pto_machine_level_describe_kind (callable->kind), id, path, child->level);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                         _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
+                         pto_machine_level_describe_kind (callable->kind), id,
+                         pto_tree_node_get_path (node).text, child->level);
     }
   ids = pto_tree_node_describe_ids (node);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-               _ ("%s has no worker %d: the ids of its workers are %s"), path, id,
-               ids[0] != '\0' ? ids : _ ("none"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                     _ ("%s has no worker %d: the ids of its workers are %s"),
+                     pto_tree_node_get_path (node).text, id, ids[0] != '\0' ? ids : _ ("none"));
 }
 
 gboolean
@@ -617,14 +477,9 @@ pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, cons
             return FALSE;
         }
       else if (workers[i] < 0 || number >= n_subs)
-        {
-          g_autofree char *path = pto_tree_node_dup_path (machine->node);
-
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                       _ ("%s has no SUB worker %d: it has %u, which count from 0"), path,
-                       workers[i], n_subs);
-          return FALSE;
-        }
+        return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                           _ ("%s has no SUB worker %d: it has %u, which count from 0"),
+                           pto_tree_node_get_path (machine->node).text, workers[i], n_subs);
       pto_targets_add (targets, number);
     }
   return TRUE;
@@ -633,16 +488,13 @@ pto_machine_level_name_targets (PtoMachine *machine, PtoCallable *callable, cons
 const PtoTargets *
 pto_machine_level_find_targets (LevelMachine *self, const guint8 *digest, PtoTargets *copy)
 {
-  const Known *known;
-  gboolean is_partial;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+  const Known *known = g_hash_table_lookup (self->known, digest);
 
-  g_mutex_lock (&self->parent.lock);
-  known = g_hash_table_lookup (self->known, digest);
-  is_partial = known != NULL && known->is_partial;
-  if (is_partial)
-    *copy = known->targets;
-  g_mutex_unlock (&self->parent.lock);
-  return is_partial ? copy : NULL;
+  if (known == NULL || !known->is_partial)
+    return NULL;
+  *copy = known->targets;
+  return copy;
 }
 
 void
@@ -681,11 +533,21 @@ pto_machine_level_end_start (LevelMachine *self)
 void
 pto_machine_level_take_snapshot (LevelMachine *self)
 {
-  GPtrArray *list;
+  GPtrArray *list = g_ptr_array_new_with_free_func (known_free);
   GPtrArray *before;
+  GHashTableIter iter;
+  gpointer value;
 
   g_mutex_lock (&self->parent.lock);
-  list = list_entries (self);
+  g_hash_table_iter_init (&iter, self->known);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (((Known *) value)->count > 0)
+      {
+        Known *known = g_memdup2 (value, sizeof *known);
+
+        pto_registration_ref (known->registration);
+        g_ptr_array_add (list, known);
+      }
   before = self->snapshot;
   self->snapshot = list;
   g_mutex_unlock (&self->parent.lock);
@@ -712,13 +574,13 @@ pto_machine_level_list (gpointer data, guint child)
 
   for (guint i = 0; self->snapshot != NULL && i < self->snapshot->len; i++)
     {
-      const Entry *entry = g_ptr_array_index (self->snapshot, i);
-      gboolean is_sub = entry->registration->callable->kind == PTO_CALLABLE_SUB;
+      const Known *known = g_ptr_array_index (self->snapshot, i);
+      gboolean is_sub = known->registration->callable->kind == PTO_CALLABLE_SUB;
 
-      if (!entry->is_partial
+      if (!known->is_partial || child == G_MAXUINT
           || (is_sub == (child >= n_workers)
-              && pto_targets_have (&entry->targets, is_sub ? child - n_workers : child)))
-        g_ptr_array_add (list, pto_registration_ref (entry->registration));
+              && pto_targets_have (&known->targets, is_sub ? child - n_workers : child)))
+        g_ptr_array_add (list, pto_registration_ref (known->registration));
     }
   return list;
 }

@@ -68,13 +68,11 @@ find_index (LevelMachine *self, guint64 address)
 static gboolean
 find (LevelMachine *self, guint64 address, Memory *memory)
 {
-  gint i;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
+  gint i = find_index (self, address);
 
-  g_mutex_lock (&self->parent.lock);
-  i = find_index (self, address);
   if (i >= 0)
     *memory = g_array_index (self->memory, Memory, i);
-  g_mutex_unlock (&self->parent.lock);
   return i >= 0 && address - memory->begin < memory->bytes;
 }
 
@@ -97,26 +95,30 @@ remove_memory (LevelMachine *self, guint64 begin)
   g_mutex_unlock (&self->parent.lock);
 }
 
-static char *
-dup_child_path (LevelMachine *self, guint child)
+static PtoNodePath
+child_path (LevelMachine *self, guint child)
 {
-  return pto_tree_node_dup_path (pto_tree_node_peek_child (self->parent.node, child));
+  return pto_tree_node_get_path (pto_tree_node_peek_child (self->parent.node, child));
+}
+
+static PtoNodePath
+own_path (LevelMachine *self)
+{
+  return pto_tree_node_get_path (self->parent.node);
 }
 
 static gboolean
 check_life (LevelMachine *self, const Memory *memory, GError **error)
 {
   guint32 life = pto_writes_life (pto_level_writes (self->level), memory->child);
-  g_autofree char *path = NULL;
 
   if (memory->life == life)
     return TRUE;
-  path = dup_child_path (self, memory->child);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-               _ ("memory 0x%" PRIx64 " is of life %u of %s, which was lost, and all of its memory "
-                  "with it; this is its life %u: ask that one for memory"),
-               memory->begin, memory->life, path, life);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                     _ ("memory 0x%" PRIx64
+                        " is of life %u of %s, which was lost, and all of its memory "
+                        "with it; this is its life %u: ask that one for memory"),
+                     memory->begin, memory->life, child_path (self, memory->child).text, life);
 }
 
 /* All of those bytes are of one. */
@@ -130,28 +132,22 @@ gboolean
 pto_machine_level_check_memory (LevelMachine *self, guint64 address, guint64 bytes, guint argument,
                                 int id, GError **error)
 {
-  g_autofree char *path = NULL;
   Memory memory;
   guint own;
 
   if (!find_all (self, address, bytes, &memory))
-    {
-      path = pto_tree_node_dup_path (self->parent.node);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
-                      "): it was given back, or it is that of a worker elsewhere"),
-                   argument, path, address);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("argument %u is no memory of a remote worker below %s (0x%" PRIx64
+                          "): it was given back, or it is that of a worker elsewhere"),
+                       argument, own_path (self).text, address);
   own = pto_tree_node_peek_child (self->parent.node, memory.child)->id;
   if (id >= 0 && (guint) id == own)
     return check_life (self, &memory, error);
-  path = dup_child_path (self, memory.child);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
-                  "task, or let a task there copy it into a buffer"),
-               argument, path, own);
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("argument %u is memory of %s, which no other worker sees: name worker %u for the "
+         "task, or let a task there copy it into a buffer"),
+      argument, child_path (self, memory.child).text, own);
 }
 
 /* --- graphs --- */
@@ -182,7 +178,6 @@ static int
 find_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, guint64 address,
             GError **error)
 {
-  g_autofree char *path = NULL;
   Memory memory;
   gboolean is_kept = param >= pto_plan_n_given (plan);
   gboolean is_there = find_all (self, address, plan->params[param].extent, &memory)
@@ -197,20 +192,19 @@ find_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, guin
                     pto_plan_describe_param (plan, param).text);
   else
     {
-      path = pto_tree_node_dup_path (self->parent.node);
       if (is_kept)
         g_set_error (
             error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
             _ ("it was captured with 0x%" PRIx64
                ", which is no memory of a remote worker below %s: it was given back, or it is that "
                "of a worker elsewhere. Capture anew, or give the memory as an argument"),
-            address, path);
+            address, own_path (self).text);
       else
         g_set_error (
             error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
             _ ("argument %s of the graph is no memory of a remote worker below %s (0x%" PRIx64
                "): it was given back, or it is that of a worker elsewhere"),
-            pto_plan_describe_param (plan, param).text, path, address);
+            pto_plan_describe_param (plan, param).text, own_path (self).text, address);
     }
   return -1;
 }
@@ -221,20 +215,17 @@ check_owner (LevelMachine *self, const struct pto_plan *plan, guint32 param, gui
              const struct pto_level_task *task, guint tensor, GError **error)
 {
   const struct pto_member *members = pto_level_graph_members (task);
-  g_autofree char *path = NULL;
 
   while (tensor >= members->first_tensor + (guint) members->n_tensors)
     members++;
   if (task->kind == PTO_CHILD_NEXT && members->worker == child)
     return TRUE;
-  path = dup_child_path (self, child);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("argument %s of the graph is memory of %s, which no other worker sees. Give memory of the "
          "worker that the task names, or capture a graph whose task names worker %u"),
-      pto_plan_describe_param (plan, param).text, path,
+      pto_plan_describe_param (plan, param).text, child_path (self, child).text,
       pto_tree_node_peek_child (self->parent.node, child)->id);
-  return FALSE;
 }
 
 /* Looks at each tensor that the tasks use. owners: of each param, 1 + the child; 0: not known yet.
@@ -245,11 +236,10 @@ find_owners (LevelMachine *self, const struct pto_plan *plan, struct pto_plan_gi
 {
   for (guint t = 0; t < plan->n_tasks; t++)
     {
-      const struct pto_level_task *task;
+      const struct pto_level_task *task = pto_level_graph_task (plan, t);
 
-      if (plan->tasks[t].extra_bytes == 0)
+      if (task == NULL)
         continue;
-      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
       for (guint a = 0; a < task->n_tensors; a++)
         {
           const struct pto_plan_arg *arg = &plan->args[plan->tasks[t].first_arg + a];
@@ -298,10 +288,8 @@ begin_ask (LevelMachine *self, guint child, const PtoRemoteMemoryRequest *reques
 {
   struct pto_report report = { 0 };
 
-  if (pto_level_begin_ask (self->level, child, request, sizeof *request, asked, &report))
-    return TRUE;
-  pto_error_set_from_report (error, PTO_STATUS_NO_MEMORY, &report);
-  return FALSE;
+  return pto_level_begin_ask (self->level, child, request, sizeof *request, asked, &report)
+         || pto_error_set_from_report (error, PTO_STATUS_NO_MEMORY, &report);
 }
 
 /* Of the staging memory so many bytes are lent. Cancelled: they are not the caller's any more, and
@@ -317,10 +305,7 @@ end_ask (LevelMachine *self, const PtoMachineMemory *use, const struct pto_level
 
   if (status == PTO_STATUS_CANCELLED)
     *staging = 0;
-  if (status == PTO_OK)
-    return TRUE;
-  pto_error_set_from_report (error, status, &report);
-  return FALSE;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 /* Both. */
@@ -371,13 +356,10 @@ pto_machine_level_settle_memory (LevelMachine *self)
 static gboolean
 fail_for_room (LevelMachine *self, guint64 bytes, GError **error)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-               _ ("no room for %" PRIu64
-                  " bytes that %s and a remote worker see: set its parameter arena to more"),
-               bytes, path);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("no room for %" PRIu64
+                        " bytes that %s and a remote worker see: set its parameter arena to more"),
+                     bytes, own_path (self).text);
 }
 
 /* Nothing is reserved, here or there, of what can not be. */
@@ -386,20 +368,17 @@ check_size (LevelMachine *self, guint child, guint64 size, GError **error)
 {
   const PtoTreeNode *node = pto_tree_node_peek_child (self->parent.node, child);
   guint64 arena = node->params->values[PTO_PARAMETER_ARENA];
-  g_autofree char *path = NULL;
 
   if (size > 0 && size <= arena)
     return TRUE;
-  path = pto_tree_node_dup_path (node);
   if (size == 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"), path);
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                 _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
-                    "%" PRIu64 " bytes"),
-                 path, size, arena);
-  return FALSE;
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("memory of %s of 0 bytes can not be had: at least 1 is wanted"),
+                       child_path (self, child).text);
+  return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("%s has no room for %" PRIu64 " bytes: raise its parameter arena, which is "
+                        "%" PRIu64 " bytes"),
+                     child_path (self, child).text, size, arena);
 }
 
 static gboolean
@@ -418,11 +397,9 @@ take (LevelMachine *self, PtoMachineMemory *use, GError **error)
   memory.begin = pto_remote_range_reserve (use->size);
   request.address = memory.begin;
   if (memory.begin == 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   _ ("no addresses are left for %" PRIu64 " bytes of a remote worker"), use->size);
-      ok = FALSE;
-    }
+    ok = pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                     _ ("no addresses are left for %" PRIu64 " bytes of a remote worker"),
+                     use->size);
   else
     ok = ask (self, use, use->child, &request, &answer, sizeof memory.life, error);
   if (answer == 0)
@@ -569,34 +546,26 @@ check_there (LevelMachine *self, const Memory *memory, const PtoMachineMemory *u
 static gboolean
 check_use (LevelMachine *self, const PtoMachineMemory *use, Memory *memory, GError **error)
 {
-  g_autofree char *path = NULL;
+  PtoNodePath path;
   gboolean is_there = find (self, use->device, memory);
 
   if (is_there && use->child != G_MAXUINT && use->child != memory->child)
-    {
-      g_autofree char *other = dup_child_path (self, memory->child);
-
-      path = dup_child_path (self, use->child);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device, other, path);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("0x%" PRIx64 " is memory of %s, not of %s"), use->device,
+                       child_path (self, memory->child).text, child_path (self, use->child).text);
   if (is_there
       && (use->what == PTO_MEMORY_FREE || use->what == PTO_MEMORY_RELEASE
               ? use->device == memory->begin
               : use->size <= memory->bytes - (use->device - memory->begin)))
     return TRUE;
-  path = use->child != G_MAXUINT ? dup_child_path (self, use->child)
-                                 : pto_tree_node_dup_path (self->parent.node);
+  path = use->child != G_MAXUINT ? child_path (self, use->child) : own_path (self);
   if (use->what == PTO_MEMORY_FREE)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
-                 use->device, path);
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"), use->size,
-                 use->device, path);
-  return FALSE;
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("0x%" PRIx64 " is not what malloc() of %s gave, or was given back"),
+                       use->device, path.text);
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("%" PRIu64 " bytes from 0x%" PRIx64 " do not lie in memory of %s"),
+                     use->size, use->device, path.text);
 }
 
 /* check_use() has found what is read. */

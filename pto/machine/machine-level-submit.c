@@ -34,13 +34,14 @@ static guint64
 get_levels (LevelMachine *self, const PtoTargets *targets)
 {
   guint64 levels = 0;
-  guint n = self->parent.node->children->len;
 
-  if (targets == NULL)
-    return pto_machine_level_get_worker_levels (self);
-  for (guint i = 0; i < n; i++)
-    if (pto_targets_have (targets, i))
-      levels |= G_GUINT64_CONSTANT (1) << pto_tree_node_peek_child (self->parent.node, i)->level;
+  for (guint i = 0; i < self->parent.node->children->len; i++)
+    {
+      guint level = pto_tree_node_peek_child (self->parent.node, i)->level;
+
+      if (targets != NULL ? pto_targets_have (targets, i) : level > 2)
+        levels |= G_GUINT64_CONSTANT (1) << level;
+    }
   return levels;
 }
 
@@ -66,23 +67,16 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, const PtoTarg
         continue;
       level = pto_tree_node_peek_child (self->parent.node, number)->level;
       if ((callable->kind == PTO_CALLABLE_CHIP) != (level == 2))
-        {
-          g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
-                       pto_machine_level_describe_kind (callable->kind), id, path, level);
-          return FALSE;
-        }
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                           _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
+                           pto_machine_level_describe_kind (callable->kind), id,
+                           pto_tree_node_get_path (self->parent.node).text, level);
       if (task->serves != 0 && task->serves != level)
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              _ ("a group of \"%s\" names workers of level %u and of level %u: its members "
-                 "run on workers of one level"),
-              callable->name, task->serves, level);
-          return FALSE;
-        }
+        return pto_refuse (
+            error, PTO_ERROR_INVALID_ARGS,
+            _ ("a group of \"%s\" names workers of level %u and of level %u: its members "
+               "run on workers of one level"),
+            callable->name, task->serves, level);
       task->serves = level;
     }
   if (task->serves == 0)
@@ -150,13 +144,10 @@ count_args (const PtoMachineTask *submit, Packing *packing, guint *n_tensors, GE
       if (args != NULL && !check_args (submit, i, error))
         return FALSE;
       if (tensors + own_tensors > G_MAXUINT16 || scalars + own_scalars > G_MAXUINT16)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("task of \"%s\": %u tensors and %u numbers are more than a task takes"),
-                       submit->registration->callable->name, tensors + own_tensors,
-                       scalars + own_scalars);
-          return FALSE;
-        }
+        return pto_refuse (
+            error, PTO_ERROR_INVALID_ARGS,
+            _ ("task of \"%s\": %u tensors and %u numbers are more than a task takes"),
+            submit->registration->callable->name, tensors + own_tensors, scalars + own_scalars);
       member->first_tensor = (uint16_t) tensors;
       member->n_tensors = (uint16_t) own_tensors;
       member->first_scalar = (uint16_t) scalars;
@@ -203,11 +194,11 @@ check_dump (LevelMachine *self, const PtoMachineTask *submit, guint index, guint
 {
   if (!pto_dump_reads (self->dump, submit->registration->callable->name, tensor))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u stays in the memory of a remote worker, which a dump of tensors "
-                  "(enable_dump_tensor) cannot read: leave it out by naming others (dump_filter)"),
-               index);
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("argument %u stays in the memory of a remote worker, which a dump of tensors "
+         "(enable_dump_tensor) cannot read: leave it out by naming others (dump_filter)"),
+      index);
 }
 
 /* Where it stays, if it does. */
@@ -265,7 +256,6 @@ static gboolean
 find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint32 *number,
             GError **error)
 {
-  g_autofree char *path = NULL;
   g_autofree char *ids = NULL;
 
   *number = (guint32) id;
@@ -275,32 +265,28 @@ find_named (LevelMachine *self, const struct pto_level_task *task, int id, guint
   *number = (guint32) id;
   if (!self->has_given_ids)
     return TRUE;
-  path = pto_tree_node_dup_path (self->parent.node);
   ids = pto_tree_node_describe_ids (self->parent.node);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-               _ ("%s has no worker %d: the ids of its workers are %s"), path, id, ids);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                     _ ("%s has no worker %d: the ids of its workers are %s"),
+                     pto_tree_node_get_path (self->parent.node).text, id, ids);
 }
 
 static gboolean
 refuse_worker (LevelMachine *self, const struct pto_level_task *task, const PtoTargets *targets,
                int id, GError **error)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-  GString *others = g_string_new (NULL);
+  g_autoptr (GString) others = g_string_new (NULL);
 
   for (guint i = 0; i < count_kind (self, task); i++)
     if (pto_targets_have (targets, i))
       g_string_append_printf (
           others, "%s%u", others->len > 0 ? ", " : "",
           task->kind == PTO_CHILD_SUB ? i : pto_tree_node_peek_child (self->parent.node, i)->id);
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_FOUND,
       _ ("\"%s\" is not registered on worker %d of %s, but on %s: register it there, too, or "
          "name one of those"),
-      task->name, id, path, others->str);
-  g_string_free (others, TRUE);
-  return FALSE;
+      task->name, id, pto_tree_node_get_path (self->parent.node).text, others->str);
 }
 
 /* Of those that have it the one that fewest tasks of the run were bound to, so that the same graph
@@ -352,12 +338,10 @@ place_members (LevelMachine *self, const PtoMachineTask *submit, const PtoTarget
       if (targets != NULL && !pto_targets_have (targets, members[i].worker))
         return refuse_worker (self, task, targets, id, error);
       if (pto_targets_have (&taken, members[i].worker))
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("worker %u is named twice in a group: its members run at the same time"),
-                       (guint) id);
-          return FALSE;
-        }
+        return pto_refuse (
+            error, PTO_ERROR_INVALID_ARGS,
+            _ ("worker %u is named twice in a group: its members run at the same time"),
+            (guint) id);
       pto_targets_add (&taken, members[i].worker);
       self->bound[get_child_index (self, task, members[i].worker)]++;
     }
@@ -371,13 +355,10 @@ place_members (LevelMachine *self, const PtoMachineTask *submit, const PtoTarget
         continue;
       number = choose_number (self, task, targets, &taken);
       if (number < 0)
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              _ ("a group of %u needs %u workers at one time; \"%s\" is registered on fewer"),
-              submit->n_members, submit->n_members, task->name);
-          return FALSE;
-        }
+        return pto_refuse (
+            error, PTO_ERROR_INVALID_ARGS,
+            _ ("a group of %u needs %u workers at one time; \"%s\" is registered on fewer"),
+            submit->n_members, submit->n_members, task->name);
       members[i].worker = (guint32) number;
       pto_targets_add (&taken, (guint) number);
       self->bound[get_child_index (self, task, (guint) number)]++;
@@ -398,13 +379,13 @@ check_whole (LevelMachine *self, const PtoArg *arg, const PTOParam *param, guint
   if (pto_tensor_get_worker (tensor) < 0 || arg->direction != PTO_DIRECTION_OUTPUT || bytes >= all
       || pto_level_has_memory (&param->tensor))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("argument %u is %" PRIu64 " of the %" PRIu64
-                  " bytes of a tensor that stays at worker %d (make_tensor_at), of which no task "
-                  "has written anything yet: the first one is given all of it, later ones may have "
-                  "views"),
-               index, bytes, all, pto_tensor_get_worker (tensor));
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_INVALID_ARGS,
+      _ ("argument %u is %" PRIu64 " of the %" PRIu64
+         " bytes of a tensor that stays at worker %d (make_tensor_at), of which no task "
+         "has written anything yet: the first one is given all of it, later ones may have "
+         "views"),
+      index, bytes, all, pto_tensor_get_worker (tensor));
 }
 
 /* FALSE with an error: refused; without: the run has failed. */
@@ -456,13 +437,12 @@ pto_machine_level_check_switches (LevelMachine *self, const char *name, gboolean
           && (self->recording
               || (is_for_chips && self->parent.node->child_mode != PTO_CHILD_MODE_PROCESS))))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("task of \"%s\": %s = %d has no effect without an "
-                  "output_prefix: the record is made in another process, and is seen only as "
-                  "a file, or in the record of a run that has a swimlane, or trace, itself"),
-               name, config->enable_dump_tensor != 0 ? "enable_dump_tensor" : found,
-               config->enable_dump_tensor != 0 ? config->enable_dump_tensor : value);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("task of \"%s\": %s = %d has no effect without an "
+                        "output_prefix: the record is made in another process, and is seen only as "
+                        "a file, or in the record of a run that has a swimlane, or trace, itself"),
+                     name, config->enable_dump_tensor != 0 ? "enable_dump_tensor" : found,
+                     config->enable_dump_tensor != 0 ? config->enable_dump_tensor : value);
 }
 
 /* The configuration of a task is the whole of a chip's run. */
@@ -535,10 +515,8 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
           submit->submit.params = packing.params;
           submit->submit.n_params = packing.n_params;
           status = pto_level_submit (self->level, &submit->submit, &task, &submit->id, &report);
-          ok = status == PTO_OK && !pto_runtime_has_failed (rt);
+          ok = !pto_runtime_has_failed (rt) && pto_error_set_from_report (error, status, &report);
           self->n_tasks += ok;
-          if (status != PTO_OK && !pto_runtime_has_failed (rt))
-            pto_error_set_from_report (error, status, &report);
         }
       if (packing.kinds != packing.usual_kinds)
         g_free (packing.kinds);
@@ -565,7 +543,5 @@ pto_machine_level_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, G
   struct pto_report report = { 0 };
   enum pto_status status = pto_level_alloc (self->level, tensor, &report);
 
-  if (status != PTO_OK && !pto_runtime_has_failed (rt))
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK && !pto_runtime_has_failed (rt);
+  return !pto_runtime_has_failed (rt) && pto_error_set_from_report (error, status, &report);
 }

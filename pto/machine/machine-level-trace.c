@@ -84,7 +84,8 @@ ask (LevelMachine *self, const PtoMachineRun *run, Gathering *gathering)
   const struct pto_level_lent lent = { free_left, (guint64) (guintptr) gathering, 0 };
   struct pto_level_targets targets = { 0 };
 
-  pto_level_add_targets (self->level, PTO_CHILD_NEXT, 0, &targets);
+  for (guint i = 0; i < gathering->n; i++)
+    pto_level_add_target (&targets, i);
   return pto_level_gather (self->level, &targets, &address, sizeof address, &lent,
                            run->is_cancelled, run->data);
 }
@@ -92,10 +93,9 @@ ask (LevelMachine *self, const PtoMachineRun *run, Gathering *gathering)
 static void
 take_pieces (LevelMachine *self, PtoTrace *trace, guint child, guint64 address, guint64 size)
 {
-  g_autofree char *path = pto_tree_node_dup_path (self->parent.node);
-
   if (!pto_trace_pieces_unpack (&trace->pieces, child, (const guint8 *) (guintptr) address, size))
-    g_warning ("%s/%s has sent no record of its runs that could be read", path, trace->rows[child]);
+    g_warning ("%s/%s has sent no record of its runs that could be read",
+               pto_tree_node_get_path (self->parent.node).text, trace->rows[child]);
 }
 
 static void

@@ -177,8 +177,7 @@ level_prepare (PtoMachine *machine, GError **error)
       pto_level_free (level);
       free_children (self);
       pto_machine_level_end_start (self);
-      pto_error_set_from_report (error, status, &report);
-      return FALSE;
+      return pto_error_set_from_report (error, status, &report);
     }
   /* A registration that is given up meanwhile looks at it. */
   g_mutex_lock (&self->parent.lock);
@@ -239,10 +238,9 @@ level_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       pto_machine_hide (machine);
       pto_level_give_up_start (self->level);
       level_stop (machine);
-      pto_error_set_from_report (error, status, &report);
     }
   pto_machine_level_end_start (self);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 static void
@@ -277,16 +275,12 @@ warn_of_unseen_traces (LevelMachine *self)
   for (guint i = 0; i < node->children->len && !self->warned; i++)
     {
       PtoTreeNode *child = pto_tree_node_peek_child (node, i);
-      g_autofree char *path = NULL;
-      g_autofree char *own = NULL;
 
       if (child->params->values[PTO_PARAMETER_TRACE] == 0
           || !pto_machine_level_child_is_apart (node, i))
         continue;
-      path = pto_tree_node_dup_path (child);
-      own = pto_tree_node_dup_path (node);
-      g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there", path,
-                 own);
+      g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there",
+                 pto_tree_node_get_path (child).text, pto_tree_node_get_path (node).text);
       self->warned = TRUE;
     }
 }
@@ -356,14 +350,10 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
    */
   if (status == PTO_OK && choice != NULL && !self->passed_on)
-    {
-      g_autofree char *path = pto_tree_node_dup_path (machine->node);
-
-      pto_log (G_LOG_LEVEL_WARNING,
-               "%s of the run's configuration had no effect on %s, which is no chip: give a "
-               "configuration to the tasks for chips",
-               choice, path);
-    }
+    pto_log (G_LOG_LEVEL_WARNING,
+             "%s of the run's configuration had no effect on %s, which is no chip: give a "
+             "configuration to the tasks for chips",
+             choice, pto_tree_node_get_path (machine->node).text);
   if (status == PTO_OK)
     return dumped;
   if (failure.bytes > 0)
@@ -377,25 +367,19 @@ static void
 level_cancel (PtoMachine *machine)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  struct pto_level *level;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  level = self->level;
-  if (level != NULL)
-    pto_level_cancel (level);
-  g_mutex_unlock (&self->parent.lock);
+  if (self->level != NULL)
+    pto_level_cancel (self->level);
 }
 
 static PtoTrace *
 level_get_trace (PtoMachine *machine)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  PtoTrace *trace;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parent.lock);
 
-  g_mutex_lock (&self->parent.lock);
-  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
-  g_mutex_unlock (&self->parent.lock);
-  return trace;
+  return self->trace != NULL ? g_object_ref (self->trace) : NULL;
 }
 
 static guint64
@@ -428,12 +412,7 @@ level_tell (PtoMachine *machine, JsonBuilder *json)
 static gboolean
 level_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
 {
-  struct pto_look_counts found;
-
-  if (!pto_level_count (((LevelMachine *) machine)->level, is_inside, &found))
-    return FALSE;
-  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
-  return TRUE;
+  return pto_level_count (((LevelMachine *) machine)->level, is_inside, counts);
 }
 
 static const PtoMachineOps level_ops = {

@@ -53,13 +53,9 @@ typedef struct
   GPtrArray *names;    /* by the registry's index: interned text */
   GArray *memory;      /* Memory, by address: of remote workers, that the program has */
   GArray *leaving;     /* Memory, to be given back after the run; of its thread alone */
-  GPtrArray *snapshot; /* Entry: what known held just before the last fork */
+  GPtrArray *snapshot; /* Known: what known held just before the last fork */
   PtoTrace *trace;     /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
-
-/* As the machine's function of this name. */
-/* Levels of the children that run orchestrations, each once, as bits. */
-guint64 pto_machine_level_get_worker_levels (LevelMachine *self);
 
 /* --- machine-level-registrations.c --- */
 
@@ -87,12 +83,9 @@ void pto_machine_level_end_start (LevelMachine *self);
 void pto_machine_level_take_snapshot (LevelMachine *self);
 /* When no child will be forked any more: what was known then need not live on. */
 void pto_machine_level_drop_snapshot (LevelMachine *self);
-/* Of PtoRegistration: in a process child what the snapshot of its fork has for that one. In a
- * thread child there may be none. */
+/* Of PtoRegistration: in a process child what the snapshot of its fork has for that one, or for all
+ * (G_MAXUINT). In a thread child there may be none. */
 GPtrArray *pto_machine_level_list (gpointer self, guint child);
-/* Of PtoRegistration, with who is to have it: what is registered on a level that was never brought
- * up. */
-GPtrArray *pto_machine_level_list_known (PtoMachine *machine);
 
 /* --- machine-level-remote-memory.c --- */
 

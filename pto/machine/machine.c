@@ -36,15 +36,9 @@ pto_machine_take_down (PtoMachine *machine)
 
 /* --- who can be asked --- */
 
-typedef struct
-{
-  PtoMachine *machine;
-  guint n_visitors;
-} Shown;
-
-/* Under PTO_LOCK_MACHINES. In a copy that a fork made nothing of it is shown: machines are their
- * process's, and so is who asked just then. */
-static GArray *shown;
+/* PtoMachine, under PTO_LOCK_MACHINES. In a copy that a fork made nothing of it is shown: machines
+ * are their process's, and so is who asked just then. */
+static GPtrArray *shown;
 static guint shown_forks;
 
 /* With the lock. */
@@ -52,55 +46,36 @@ static void
 forget_those_of_a_parent (void)
 {
   if (shown == NULL)
-    shown = g_array_new (FALSE, FALSE, sizeof (Shown));
+    shown = g_ptr_array_new ();
   if (shown_forks == pto_count_forks ())
     return;
-  g_array_set_size (shown, 0);
-  shown_forks = pto_count_forks ();
-}
-
-/* With the lock. */
-static Shown *
-find_shown (const PtoMachine *machine, guint *index)
-{
   for (guint i = 0; i < shown->len; i++)
-    if (g_array_index (shown, Shown, i).machine == machine)
-      {
-        *index = i;
-        return &g_array_index (shown, Shown, i);
-      }
-  return NULL;
+    ((PtoMachine *) g_ptr_array_index (shown, i))->n_visitors = 0;
+  g_ptr_array_set_size (shown, 0);
+  shown_forks = pto_count_forks ();
 }
 
 void
 pto_machine_show (PtoMachine *machine)
 {
-  Shown entry = { machine, 0 };
-
   pto_lock (PTO_LOCK_MACHINES);
   forget_those_of_a_parent ();
-  g_array_append_val (shown, entry);
+  g_ptr_array_add (shown, machine);
   pto_unlock (PTO_LOCK_MACHINES);
 }
 
 void
 pto_machine_hide (PtoMachine *machine)
 {
-  Shown *entry;
-  guint index;
-
-  for (;;)
+  pto_lock (PTO_LOCK_MACHINES);
+  forget_those_of_a_parent ();
+  while (machine->n_visitors > 0)
     {
-      pto_lock (PTO_LOCK_MACHINES);
-      forget_those_of_a_parent ();
-      entry = find_shown (machine, &index);
-      if (entry == NULL || entry->n_visitors == 0)
-        break;
       pto_unlock (PTO_LOCK_MACHINES);
       g_usleep (100);
+      pto_lock (PTO_LOCK_MACHINES);
     }
-  if (entry != NULL)
-    g_array_remove_index (shown, index);
+  g_ptr_array_remove (shown, machine);
   pto_unlock (PTO_LOCK_MACHINES);
 }
 
@@ -109,28 +84,26 @@ pto_machine_visit (PtoMachine *only, void (*visit) (PtoMachine *machine, gpointe
                    gpointer data)
 {
   g_autoptr (GPtrArray) machines = g_ptr_array_new ();
-  guint index;
 
   pto_lock (PTO_LOCK_MACHINES);
   forget_those_of_a_parent ();
   for (guint i = 0; i < shown->len; i++)
     {
-      Shown *entry = &g_array_index (shown, Shown, i);
+      PtoMachine *machine = g_ptr_array_index (shown, i);
 
-      if (only != NULL && entry->machine != only)
+      if (only != NULL && machine != only)
         continue;
-      entry->n_visitors++;
-      g_ptr_array_add (machines, entry->machine);
+      machine->n_visitors++;
+      g_ptr_array_add (machines, machine);
     }
   pto_unlock (PTO_LOCK_MACHINES);
   for (guint i = 0; i < machines->len; i++)
     {
-      Shown *entry;
+      PtoMachine *machine = g_ptr_array_index (machines, i);
 
-      visit (g_ptr_array_index (machines, i), data);
+      visit (machine, data);
       pto_lock (PTO_LOCK_MACHINES);
-      entry = find_shown (g_ptr_array_index (machines, i), &index);
-      entry->n_visitors--;
+      machine->n_visitors--;
       pto_unlock (PTO_LOCK_MACHINES);
     }
 }
@@ -222,13 +195,9 @@ pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *st
 PtoRunStatistics *
 pto_machine_dup_statistics (PtoMachine *machine)
 {
-  PtoRunStatistics *statistics = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&machine->lock);
 
-  g_mutex_lock (&machine->lock);
-  if (machine->has_statistics)
-    statistics = pto_run_statistics_new (&machine->statistics);
-  g_mutex_unlock (&machine->lock);
-  return statistics;
+  return machine->has_statistics ? pto_run_statistics_new (&machine->statistics) : NULL;
 }
 
 /* --- heaps --- */
@@ -291,10 +260,10 @@ pto_machine_map_heaps (PtoMachine *machine, GError **error)
       if (base == MAP_FAILED)
         {
           pto_machine_release_heaps (machine);
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no address space for ring %u: heap %" PRIu64 " bytes: set heap to less"),
-                       i, size);
-          return FALSE;
+          return pto_refuse (
+              error, PTO_ERROR_NO_MEMORY,
+              _ ("no address space for ring %u: heap %" PRIu64 " bytes: set heap to less"), i,
+              size);
         }
       heaps->rings[i].base = base;
       heaps->rings[i].size = size;
@@ -353,7 +322,5 @@ pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMachineMemor
     default:
       g_assert_not_reached ();
     }
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return pto_error_set_from_report (error, status, &report);
 }

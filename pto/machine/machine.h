@@ -14,6 +14,7 @@
 
 #include "api/pto_orchestration_api.h"
 
+#include "core/inspect.h"
 #include "core/parameters.h"
 #include "core/runtime.h"
 #include "core/submission.h"
@@ -77,12 +78,7 @@ typedef struct
 } PtoMachineTask;
 
 /* How far a run is, in tasks. */
-typedef struct
-{
-  guint64 submitted;
-  guint64 completed;
-  guint64 failed; /* of those */
-} PtoMachineCounts;
+typedef struct pto_look_counts PtoMachineCounts;
 
 /* One use of device memory. */
 typedef struct
@@ -120,8 +116,8 @@ typedef struct
   gboolean (*accepts) (PtoMachine *machine, PtoCallable *callable, GError **error);
 
   /* Two phases, so that all forks of a tree come before the first thread. prepare: maps and forks;
-   * native stack. start: threads, waits until the tree is up. A failure of either leaves the
-   * machine as it was before prepare. */
+   * native stack; NULL: there is nothing to do. start: threads, waits until the tree is up. A
+   * failure of either leaves the machine as it was before prepare. */
   gboolean (*prepare) (PtoMachine *machine, GError **error);
   gboolean (*start) (PtoMachine *machine, GCancellable *cancellable, GError **error);
   /* Ends what prepare and start made. Registrations are still there, and are removed next. */
@@ -218,6 +214,8 @@ struct _PtoMachine
   /* W: who has taken the machine, with the lock; R: he, and who has the lock. NULL: no run yet. */
   char *log_context;
 
+  guint n_visitors; /* who ask it something just now; machine.c's */
+
   struct _PtoHeaps *heaps; /* W: prepare or start, stop; NULL: none. machine.c's */
 
   /* Guards all below and what the kinds of machines say that it does; innermost. */
@@ -281,12 +279,11 @@ gboolean pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMac
 
 /* As a chip's accepts(), wherever it is. */
 gboolean pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
-/* Of a chip: its cores keep notes there (sim/core-note.h). Before start. */
-void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
-/* Likewise: its runs are counted there, which stays. */
-void pto_machine_chip_set_totals (PtoMachine *machine, struct pto_machine_totals *totals);
-/* Of a chip: it works in these, which stay (sim/chip.h). Before start. */
-void pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps);
+/* Of a chip, before start: it works in these heaps (sim/chip.h), its runs are counted there, and
+ * its cores keep notes there (sim/core-note.h). All of it stays. */
+void pto_machine_chip_use (PtoMachine *machine, const struct pto_heaps *heaps,
+                           struct pto_machine_totals *totals, struct pto_core_note *notes,
+                           guint n_notes);
 /* Arguments as an orchestration in a shared object gets them. NULL: one has no memory, or is an
  * output that can not be written. */
 struct pto_chip_arg *pto_machine_make_chip_args (PtoTaskArgs *args, const char *name,

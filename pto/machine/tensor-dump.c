@@ -41,6 +41,7 @@ typedef struct
   TensorData tensor;
 } Argument;
 
+/* Of the table until it has ended, and of its files. */
 typedef struct
 {
   guint64 id;
@@ -54,11 +55,8 @@ typedef struct
 /* A file. */
 typedef struct
 {
-  guint64 task;
-  guint64 order;
-  char *kernel;
-  char *source;
-  Argument argument;
+  Task *task;
+  const Argument *argument; /* of it */
   gboolean after;
   gboolean failed; /* the task */
   char *name;
@@ -137,23 +135,6 @@ make_head (const TensorData *tensor)
   return bytes;
 }
 
-static gboolean
-write_all (int fd, gconstpointer data, gsize size)
-{
-  while (size > 0)
-    {
-      gssize n = write (fd, data, MIN (size, G_MAXSSIZE));
-
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        return FALSE;
-      data = (const guint8 *) data + n;
-      size -= (gsize) n;
-    }
-  return TRUE;
-}
-
 /* The dimensions from which on all elements lie one behind the other, and how many these are. */
 static guint
 count_inner (const TensorData *tensor, guint64 *n)
@@ -166,7 +147,7 @@ count_inner (const TensorData *tensor, guint64 *n)
   return d;
 }
 
-/* Rows that lie apart, in the order of the file. */
+/* The head, and rows that lie apart, in the order of the file. */
 typedef struct
 {
   struct iovec rows[64];
@@ -201,20 +182,17 @@ write_batch (int fd, Batch *batch)
 
 /* The system reads them: where there is no memory it says so, and nobody faults. */
 static gboolean
-write_elements (int fd, const TensorData *tensor)
+write_elements (int fd, const TensorData *tensor, Batch *batch)
 {
   guint64 size = pto_dtype_size (tensor->dtype);
   guint8 *base = (guint8 *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size;
   guint64 index[PTO2_TENSOR_MAX_DIMS] = { 0 };
   guint64 inner;
   guint outer = count_inner (tensor, &inner);
-  Batch batch = { .n = 0 };
 
-  if (outer == 0)
-    return write_all (fd, base, inner * size);
   for (guint d = 0; d < tensor->ndims; d++)
     if (tensor->shapes[d] == 0)
-      return TRUE;
+      return write_batch (fd, batch);
   for (;;)
     {
       guint64 offset = 0;
@@ -222,13 +200,13 @@ write_elements (int fd, const TensorData *tensor)
 
       for (guint k = 0; k < outer; k++)
         offset += index[k] * tensor->strides[k];
-      batch.rows[batch.n++] = (struct iovec){ base + offset * size, inner * size };
-      if (batch.n == G_N_ELEMENTS (batch.rows) && !write_batch (fd, &batch))
+      batch->rows[batch->n++] = (struct iovec){ base + offset * size, inner * size };
+      if (batch->n == G_N_ELEMENTS (batch->rows) && !write_batch (fd, batch))
         return FALSE;
       while (d > 0 && ++index[d - 1] == tensor->shapes[d - 1])
         index[--d] = 0;
       if (d == 0)
-        return write_batch (fd, &batch);
+        return write_batch (fd, batch);
     }
 }
 
@@ -236,11 +214,13 @@ static gboolean
 write_file (const char *path, const TensorData *tensor, GError **error)
 {
   g_autoptr (GByteArray) head = make_head (tensor);
+  Batch batch = { .rows = { { head->data, head->len } }, .n = 1 };
   int fd = g_open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  g_autofree char *shown = NULL;
   gboolean ok;
   int saved;
 
-  ok = fd >= 0 && write_all (fd, head->data, head->len) && write_elements (fd, tensor);
+  ok = fd >= 0 && write_elements (fd, tensor, &batch);
   saved = errno;
   if (fd >= 0 && close (fd) != 0 && ok)
     {
@@ -252,13 +232,25 @@ write_file (const char *path, const TensorData *tensor, GError **error)
   /* Half a file is none. */
   if (fd >= 0)
     g_unlink (path);
-  {
-    g_autofree char *shown = g_filename_display_name (path);
-
-    g_set_error (error, G_FILE_ERROR, (gint) g_file_error_from_errno (saved),
-                 _ ("tensor dump: %s: %s"), shown, g_strerror (saved));
-  }
+  shown = g_filename_display_name (path);
+  g_set_error (error, G_FILE_ERROR, (gint) g_file_error_from_errno (saved),
+               _ ("tensor dump: %s: %s"), shown, g_strerror (saved));
   return FALSE;
+}
+
+static void
+clear_task (gpointer data)
+{
+  Task *task = data;
+
+  g_free (task->kernel);
+  g_free (task->source);
+}
+
+static void
+task_unref (gpointer task)
+{
+  g_atomic_rc_box_release_full (task, clear_task);
 }
 
 static void
@@ -266,15 +258,13 @@ entry_free (gpointer data)
 {
   Entry *entry = data;
 
-  g_free (entry->kernel);
-  g_free (entry->source);
+  task_unref (entry->task);
   g_free (entry->name);
   g_free (entry);
 }
 
 static void
-dump_argument (PtoDump *dump, const Task *task, const Argument *argument, gboolean after,
-               gboolean failed)
+dump_argument (PtoDump *dump, Task *task, const Argument *argument, gboolean after, gboolean failed)
 {
   g_autofree char *path = NULL;
   g_autofree char *kernel
@@ -283,11 +273,8 @@ dump_argument (PtoDump *dump, const Task *task, const Argument *argument, gboole
   GError *error = NULL;
   Entry *entry = g_new0 (Entry, 1);
 
-  entry->task = task->id;
-  entry->order = task->order;
-  entry->kernel = g_strdup (task->kernel);
-  entry->source = g_strdup (task->source);
-  entry->argument = *argument;
+  entry->task = g_atomic_rc_box_acquire (task);
+  entry->argument = argument;
   entry->after = after;
   entry->failed = failed;
   entry->name
@@ -316,16 +303,6 @@ dump_argument (PtoDump *dump, const Task *task, const Argument *argument, gboole
 
 /* --- the tasks --- */
 
-static void
-task_free (gpointer data)
-{
-  Task *task = data;
-
-  g_free (task->kernel);
-  g_free (task->source);
-  g_free (task);
-}
-
 static char *
 dup_source (const struct pto_watched *task)
 {
@@ -346,14 +323,14 @@ on_submitted (struct pto_watch *watch, const struct pto_watched *watched)
 
   if (pto_watched_kernel (watched, 0) == NULL)
     return;
-  task = g_malloc0 (sizeof *task + watched->n_args * sizeof *task->args);
+  task = g_atomic_rc_box_alloc0 (sizeof *task + watched->n_args * sizeof *task->args);
   for (guint i = 0; i < watched->n_args; i++)
     if (watched->types[i] != PTO_PARAM_SCALAR && pto_dump_filter_has (dump->filter, watched, i))
       task->args[task->n_args++]
           = (Argument){ i, watched->types[i], *pto_watched_tensor (watched, i) };
   if (task->n_args == 0)
     {
-      g_free (task);
+      task_unref (task);
       return;
     }
   task->id = watched->id;
@@ -370,7 +347,7 @@ on_begins (struct pto_watch *watch, pto_task_id id)
 {
   PtoDump *dump = (PtoDump *) watch;
   gint64 key = (gint64) id;
-  const Task *task;
+  Task *task;
 
   if (dump->what == DUMP_AFTER)
     return;
@@ -399,7 +376,7 @@ on_ended (struct pto_watch *watch, pto_task_id id, bool failed)
   for (guint i = 0; dump->what != DUMP_BEFORE && i < task->n_args; i++)
     if (is_written (task->args[i].type))
       dump_argument (dump, task, &task->args[i], TRUE, failed);
-  task_free (task);
+  task_unref (task);
 }
 
 /* --- the list --- */
@@ -410,10 +387,10 @@ compare_entries (gconstpointer a, gconstpointer b)
   const Entry *x = *(Entry *const *) a;
   const Entry *y = *(Entry *const *) b;
 
-  if (x->order != y->order)
-    return x->order < y->order ? -1 : 1;
-  if (x->argument.index != y->argument.index)
-    return x->argument.index < y->argument.index ? -1 : 1;
+  if (x->task->order != y->task->order)
+    return x->task->order < y->task->order ? -1 : 1;
+  if (x->argument->index != y->argument->index)
+    return x->argument->index < y->argument->index ? -1 : 1;
   return x->after - y->after;
 }
 
@@ -425,20 +402,20 @@ add_entry (JsonBuilder *json, const Entry *entry)
           [PTO_PARAM_INOUT] = "INOUT",         [PTO_PARAM_OUTPUT_EXISTING] = "OUTPUT_EXISTING",
           [PTO_PARAM_NO_DEP] = "NO_DEP",       [PTO_PARAM_COMMUTATIVE] = "COMMUTATIVE",
           [PTO_PARAM_REDUCTION] = "REDUCTION", [PTO_PARAM_SCRATCH] = "SCRATCH" };
-  const TensorData *tensor = &entry->argument.tensor;
-  g_autofree char *id = g_strdup_printf ("%" G_GUINT64_FORMAT, entry->task);
+  const TensorData *tensor = &entry->argument->tensor;
+  g_autofree char *id = g_strdup_printf ("%" G_GUINT64_FORMAT, entry->task->id);
 
   json_builder_begin_object (json);
   pto_json_add_string (json, "file", entry->name);
   pto_json_add_string (json, "task", id);
-  pto_json_add_int (json, "ring", PTO_TASK_RING (entry->task));
-  pto_json_add_int (json, "position", PTO_TASK_LOCAL (entry->task));
-  pto_json_add_string (json, "kernel", entry->kernel);
-  if (entry->source != NULL)
-    pto_json_add_string (json, "submitted_at", entry->source);
-  pto_json_add_int (json, "argument", entry->argument.index);
-  if (entry->argument.type < G_N_ELEMENTS (tags) && tags[entry->argument.type] != NULL)
-    pto_json_add_string (json, "tag", tags[entry->argument.type]);
+  pto_json_add_int (json, "ring", PTO_TASK_RING (entry->task->id));
+  pto_json_add_int (json, "position", PTO_TASK_LOCAL (entry->task->id));
+  pto_json_add_string (json, "kernel", entry->task->kernel);
+  if (entry->task->source != NULL)
+    pto_json_add_string (json, "submitted_at", entry->task->source);
+  pto_json_add_int (json, "argument", entry->argument->index);
+  if (entry->argument->type < G_N_ELEMENTS (tags) && tags[entry->argument->type] != NULL)
+    pto_json_add_string (json, "tag", tags[entry->argument->type]);
   pto_json_add_string (json, "when", entry->after ? "after" : "before");
   pto_json_add_string (json, "dtype", pto_dtype_name (tensor->dtype));
   pto_json_begin_array (json, "shape");
@@ -446,9 +423,7 @@ add_entry (JsonBuilder *json, const Entry *entry)
     json_builder_add_int_value (json, (gint64) tensor->shapes[d]);
   json_builder_end_array (json);
   if (entry->failed)
-    {
-      pto_json_add_boolean (json, "failed", TRUE);
-    }
+    pto_json_add_boolean (json, "failed", TRUE);
   json_builder_end_object (json);
 }
 
@@ -484,12 +459,10 @@ pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
   if (config == NULL || config->enable_dump_tensor == 0)
     return TRUE;
   if (pto_call_config_get_output_prefix (config)[0] == '\0')
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("enable_dump_tensor = %d writes files: give an output_prefix to say where"),
-                   config->enable_dump_tensor);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("enable_dump_tensor = %d writes files: give an output_prefix to say where"),
+        config->enable_dump_tensor);
   dump = g_new0 (PtoDump, 1);
   dump->watch = (struct pto_watch){ on_submitted, on_begins, on_ended };
   dump->prefix = g_strdup (config->output_prefix);
@@ -497,7 +470,7 @@ pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
   /* The configuration was checked. */
   dump->filter = pto_dump_filter_new (pto_call_config_get_dump_filter (config), NULL);
   g_mutex_init (&dump->lock);
-  dump->tasks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, task_free);
+  dump->tasks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, task_unref);
   dump->entries = g_ptr_array_new_with_free_func (entry_free);
   *opened = dump;
   return TRUE;

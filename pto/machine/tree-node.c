@@ -53,6 +53,16 @@ pto_tree_node_dup_path (const PtoTreeNode *self)
   return g_strdup_printf ("%s/L%u/%u", above, self->level, self->id);
 }
 
+PtoNodePath
+pto_tree_node_get_path (const PtoTreeNode *self)
+{
+  g_autofree char *path = pto_tree_node_dup_path (self);
+  PtoNodePath made;
+
+  g_strlcpy (made.text, path, sizeof made.text);
+  return made;
+}
+
 PtoTreeNode *
 pto_tree_node_peek_child (const PtoTreeNode *self, guint number)
 {

@@ -82,6 +82,12 @@ struct _PtoTreeNode
 void pto_tree_node_clear (PtoTreeNode *node);
 
 char *pto_tree_node_dup_path (const PtoTreeNode *node);
+/* The same as a value, for messages; cut to fit. */
+typedef struct
+{
+  char text[256];
+} PtoNodePath;
+PtoNodePath pto_tree_node_get_path (const PtoTreeNode *node);
 /* By its place. */
 PtoTreeNode *pto_tree_node_peek_child (const PtoTreeNode *node, guint number);
 /* The place of the one with that id; FALSE: there is none. */

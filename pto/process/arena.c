@@ -8,11 +8,13 @@
 #include "core/memory-guards.h"
 #include "exec/memory-file.h"
 #include "exec/translate.h"
+#include "spans.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,15 +24,6 @@
 
 /* Regions of processes above this one whose descriptors are remembered: levels of a tree. */
 #define ANCESTORS_MAX 16u
-
-/* The pieces of a region, by address, without gaps; no two free ones side by side. Giving back
- * never needs memory: pieces only melt together. */
-struct piece
-{
-  uint64_t pages;
-  bool used;
-  struct piece *previous, *next;
-};
 
 struct region
 {
@@ -45,8 +38,7 @@ static struct
   struct region own;
   uint64_t page;
   uint32_t users;
-  uint64_t used; /* pieces */
-  struct piece *pieces;
+  struct pto_spans pieces; /* that are given out, whole pages; tag: the begin, so that none joins */
   struct region ancestors[ANCESTORS_MAX];
   uint32_t n_ancestors;
 } arena;
@@ -64,9 +56,8 @@ after_fork_in_child (void)
   if (arena.own.base != NULL && arena.n_ancestors < ANCESTORS_MAX)
     arena.ancestors[arena.n_ancestors++] = arena.own;
   arena.own.base = NULL;
-  arena.pieces = NULL;
+  arena.pieces = (struct pto_spans){ 0 };
   arena.users = 0;
-  arena.used = 0;
 }
 
 static void
@@ -76,40 +67,38 @@ init_once (void)
   pthread_atfork (NULL, NULL, after_fork_in_child);
 }
 
+/* Whole pages. */
+static uint64_t
+page_bytes (uint64_t bytes)
+{
+  return (bytes + arena.page - 1) / arena.page * arena.page;
+}
+
 static enum pto_status
 make_region (uint64_t size, struct pto_report *report)
 {
-  struct piece *piece = calloc (1, sizeof *piece);
   int fd = -1;
   void *memory;
 
-  if (piece == NULL)
+  if (!pto_spans_reserve (&arena.pieces, 1))
     return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the arena's list"));
   memory = pto_memory_file_map ("pto-arena", size, &fd);
   if (memory == NULL)
-    {
-      free (piece);
-      return pto_report_set (
-          report, PTO_STATUS_NO_MEMORY,
-          _ ("no address space for an arena of %llu bytes: %s: set arena to less"),
-          (unsigned long long) size, strerror (errno));
-    }
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                           _ ("no address space for an arena of %llu bytes: %s: set arena to less"),
+                           (unsigned long long) size, strerror (errno));
   /* Tensors would fill core dumps. */
   madvise (memory, size, MADV_DONTDUMP);
-  piece->pages = size / arena.page;
   arena.own = (struct region){ .base = memory, .size = size, .fd = fd };
-  arena.pieces = piece;
   return PTO_OK;
 }
 
 static void
 drop_region (void)
 {
-  if (arena.own.base == NULL || arena.users > 0 || arena.used > 0)
+  if (arena.own.base == NULL || arena.users > 0 || arena.pieces.n > 0)
     return;
-  assert (arena.pieces != NULL && arena.pieces->next == NULL && "all pieces have melted together");
-  free (arena.pieces);
-  arena.pieces = NULL;
+  pto_spans_clear (&arena.pieces);
   munmap (arena.own.base, arena.own.size);
   if (arena.own.fd >= 0)
     close (arena.own.fd);
@@ -130,7 +119,7 @@ pto_arena_acquire (uint64_t size, struct pto_report *report)
   /* Children know what lies behind buffers that are made after them. */
   if (!pto_fence_init ())
     return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the list of buffers"));
-  size = (size + arena.page - 1) / arena.page * arena.page;
+  size = page_bytes (size);
   pthread_mutex_lock (&lock);
   if (arena.own.base == NULL)
     status = make_region (size, report);
@@ -153,37 +142,16 @@ pto_arena_release (void)
   pthread_mutex_unlock (&lock);
 }
 
-/* The address of the first free piece that is large enough, split; 0: none. */
+/* The address of the first gap that is large enough; 0: none. */
 static uint64_t
-take_piece (uint64_t pages)
+take_piece (uint64_t bytes)
 {
-  uint64_t first = 0;
+  uint64_t end = (uint64_t) (uintptr_t) arena.own.base + arena.own.size;
+  uint64_t at = (uint64_t) (uintptr_t) arena.own.base;
 
-  for (struct piece *piece = arena.pieces; piece != NULL; piece = piece->next)
-    {
-      if (!piece->used && piece->pages >= pages)
-        {
-          if (piece->pages > pages)
-            {
-              struct piece *rest = malloc (sizeof *rest);
-
-              if (rest == NULL)
-                return 0;
-              *rest = (struct piece){ .pages = piece->pages - pages,
-                                      .previous = piece,
-                                      .next = piece->next };
-              if (rest->next != NULL)
-                rest->next->previous = rest;
-              piece->next = rest;
-              piece->pages = pages;
-            }
-          piece->used = true;
-          arena.used++;
-          return (uint64_t) (uintptr_t) arena.own.base + first * arena.page;
-        }
-      first += piece->pages;
-    }
-  return 0;
+  for (uint32_t i = 0; i < arena.pieces.n && arena.pieces.list[i].begin - at < bytes; i++)
+    at = arena.pieces.list[i].end;
+  return end - at >= bytes && pto_spans_set (&arena.pieces, at, at + bytes, at) ? at : 0;
 }
 
 uint64_t
@@ -193,22 +161,9 @@ pto_arena_alloc (uint64_t bytes)
 
   pthread_mutex_lock (&lock);
   if (arena.own.base != NULL && bytes > 0 && bytes <= arena.own.size)
-    address = take_piece ((bytes + arena.page - 1) / arena.page);
+    address = take_piece (page_bytes (bytes));
   pthread_mutex_unlock (&lock);
   return address;
-}
-
-/* piece takes in the one behind it. */
-static void
-melt (struct piece *piece)
-{
-  struct piece *next = piece->next;
-
-  piece->pages += next->pages;
-  piece->next = next->next;
-  if (piece->next != NULL)
-    piece->next->previous = piece;
-  free (next);
 }
 
 static bool
@@ -221,27 +176,20 @@ is_inside (const struct region *region, uint64_t address)
 void
 pto_arena_free (uint64_t address, uint64_t bytes)
 {
-  struct piece *piece;
-  uint64_t page, first = 0;
+  void *memory = (void *) (uintptr_t) address;
 
   pthread_mutex_lock (&lock);
   if (is_inside (&arena.own, address))
     {
-      page = (address - (uint64_t) (uintptr_t) arena.own.base) / arena.page;
-      for (piece = arena.pieces; first < page; piece = piece->next)
-        first += piece->pages;
-      assert (first == page && piece->used && piece->pages == (bytes + arena.page - 1) / arena.page
-              && "as it was given out");
-      (void) bytes;
+      uint32_t i = pto_spans_find (&arena.pieces, address);
+
+      bytes = page_bytes (bytes);
+      assert (i < arena.pieces.n && arena.pieces.list[i].begin == address
+              && arena.pieces.list[i].end == address + bytes && "as it was given out");
       /* A hole in the file: zeros when it is touched again, in every process. */
-      if (madvise (arena.own.base + page * arena.page, piece->pages * arena.page, MADV_REMOVE) != 0)
-        memset (arena.own.base + page * arena.page, 0, piece->pages * arena.page);
-      piece->used = false;
-      arena.used--;
-      if (piece->next != NULL && !piece->next->used)
-        melt (piece);
-      if (piece->previous != NULL && !piece->previous->used)
-        melt (piece->previous);
+      if (madvise (memory, bytes, MADV_REMOVE) != 0)
+        memset (memory, 0, bytes);
+      pto_spans_drop (&arena.pieces, i);
       drop_region ();
     }
   pthread_mutex_unlock (&lock);
@@ -306,53 +254,6 @@ struct pto_shared_map
   int maps;              /* of this process, when it can be asked; -1: it can not */
 };
 
-/* Bytes of /proc/self/maps or smaps, ended by 0; NULL and errno when it can not be read. */
-static char *
-read_file (const char *path)
-{
-  size_t size = 64 << 10, length = 0;
-  char *text = malloc (size);
-  int fd = open (path, O_RDONLY | O_CLOEXEC), error = 0;
-
-  if (fd < 0)
-    error = errno;
-  else if (text == NULL)
-    error = ENOMEM;
-  while (error == 0)
-    {
-      ssize_t n = read (fd, text + length, size - 1 - length);
-
-      if (n == 0)
-        break;
-      if (n < 0 && errno != EINTR)
-        error = errno;
-      if (n > 0)
-        length += (size_t) n;
-      if (error == 0 && length == size - 1)
-        {
-          char *larger = realloc (text, 2 * size);
-
-          if (larger == NULL)
-            error = ENOMEM;
-          else
-            {
-              text = larger;
-              size *= 2;
-            }
-        }
-    }
-  if (fd >= 0)
-    close (fd);
-  if (error != 0)
-    {
-      free (text);
-      errno = error;
-      return NULL;
-    }
-  text[length] = '\0';
-  return text;
-}
-
 /* "begin-end rwxs offset major:minor inode   name"; false: another line of smaps. */
 static bool
 parse_mapping (const char *line, struct range *range)
@@ -380,47 +281,58 @@ parse_mapping (const char *line, struct range *range)
 static bool
 says_dont_fork (const char *line)
 {
-  return strncmp (line, "VmFlags:", 8) == 0
-         && memmem (line, strcspn (line, "\n"), " dc", 3) != NULL;
+  return strncmp (line, "VmFlags:", 8) == 0 && strstr (line, " dc") != NULL;
 }
 
-/* false and errno: it can not be known. */
+static bool
+add_range (struct ranges *list, const struct range *range)
+{
+  if (list->n == list->size)
+    {
+      uint32_t size = list->size + list->size / 2 + 256;
+      struct range *more = realloc (list->ranges, size * sizeof *more);
+
+      if (more == NULL)
+        return false;
+      list->ranges = more;
+      list->size = size;
+    }
+  list->ranges[list->n++] = *range;
+  return true;
+}
+
+/* Of maps or smaps. Returns false with errno if it can not be known. */
 static bool
 read_ranges (struct ranges *list, const char *path)
 {
-  char *text = read_file (path);
+  FILE *file = fopen (path, "re");
+  char buffer[8192]; /* more than the kernel gives at a time */
+  char *line = NULL;
+  size_t room = 0;
+  bool ok = true;
+  int error;
 
   *list = (struct ranges){ 0 };
-  for (const char *line = text; line != NULL && *line != '\0';)
+  if (file == NULL)
+    return false;
+  setvbuf (file, buffer, _IOFBF, sizeof buffer);
+  while (ok && getline (&line, &room, file) >= 0)
     {
       struct range range;
 
       if (parse_mapping (line, &range))
-        {
-          if (list->n == list->size)
-            {
-              uint32_t size = list->size + list->size / 2 + 256;
-              struct range *more = realloc (list->ranges, size * sizeof *more);
-
-              if (more == NULL)
-                {
-                  free (list->ranges);
-                  free (text);
-                  errno = ENOMEM;
-                  return false;
-                }
-              list->ranges = more;
-              list->size = size;
-            }
-          list->ranges[list->n++] = range;
-        }
+        ok = add_range (list, &range);
       else if (list->n > 0 && says_dont_fork (line))
         list->ranges[list->n - 1].forks = false;
-      line = strchr (line, '\n');
-      line += line != NULL;
     }
-  free (text);
-  return text != NULL;
+  error = errno;
+  ok = ok && feof (file);
+  free (line);
+  fclose (file);
+  if (!ok)
+    free (list->ranges);
+  errno = error;
+  return ok;
 }
 
 /* The one that the address lies in, or NULL. */

@@ -135,14 +135,18 @@ pto_wire_config_copy (struct pto_call_config *to, const struct pto_call_config *
   return bytes;
 }
 
-static void __attribute__ ((format (printf, 4, 0)))
-setv (struct pto_failure *failure, int32_t code, const char *domain, const char *format,
-      va_list args)
+void
+pto_failure_set (struct pto_failure *failure, int32_t code, const char *domain, const char *format,
+                 ...)
 {
   /* One more than fits, so that a character that is cut shows itself. */
   char text[PTO_FAILURE_TEXT + 4];
-  int bytes = vsnprintf (text, sizeof text, format, args);
+  va_list args;
+  int bytes;
 
+  va_start (args, format);
+  bytes = vsnprintf (text, sizeof text, format, args);
+  va_end (args);
   if (bytes < 0)
     bytes = 0;
   if ((size_t) bytes >= sizeof text)
@@ -153,17 +157,6 @@ setv (struct pto_failure *failure, int32_t code, const char *domain, const char 
     domain = "";
   pto_text_copy (failure->domain, sizeof failure->domain, domain, strlen (domain));
   failure->bytes = pto_text_copy (failure->text, sizeof failure->text, text, (size_t) bytes);
-}
-
-void
-pto_failure_set (struct pto_failure *failure, int32_t code, const char *domain, const char *format,
-                 ...)
-{
-  va_list args;
-
-  va_start (args, format);
-  setv (failure, code, domain, format, args);
-  va_end (args);
 }
 
 void

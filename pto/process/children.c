@@ -44,7 +44,7 @@ serve (const struct pto_body *body, const struct pto_server *server)
 {
   const struct pto_child *child = body->child;
 
-  return pto_mailbox_serve (NULL, pto_mailbox_of (&child->link), body->family->hub, child->index,
+  return pto_mailbox_serve (NULL, child->link.mailbox, body->family->hub, child->index,
                             may_spin (child->index), server);
 }
 
@@ -163,7 +163,6 @@ begin_process (struct pto_body *body, struct pto_report *report)
                                        .fork_data = family->fork_data,
                                        .main = process_main,
                                        .data = body,
-                                       .inherit_stderr = family->inherit_stderr,
                                        .labels = body->config.far };
 
   return pto_process_begin (&body->process, &config, report);
@@ -429,15 +428,6 @@ pto_family_end (struct pto_family *family)
 }
 
 /* --- any thread --- */
-
-bool
-pto_family_is_meant (const struct pto_family *family, uint32_t index, enum pto_child_kind kind,
-                     uint32_t serves)
-{
-  const struct pto_child *child = &family->children[index];
-
-  return child->kind == kind && (serves == 0 || child->level == serves);
-}
 
 void
 pto_family_wait (struct pto_family *family, const struct pto_child *child, uint32_t life,

@@ -40,7 +40,6 @@ struct pto_family_config
   bool restart;
   pto_fork_func fork;
   void *fork_data;
-  bool inherit_stderr;
 };
 
 struct pto_family
@@ -85,9 +84,6 @@ void pto_family_give_up (struct pto_family *family);
 /* Waits for threads, ends what is left of processes, and closes what the children's owner has. */
 void pto_family_end (struct pto_family *family);
 
-/* Those of a kind; serves: the level a NEXT child must have, 0: any. */
-bool pto_family_is_meant (const struct pto_family *family, uint32_t index, enum pto_child_kind kind,
-                          uint32_t serves);
 /* Waits until one has started or died, or for so long; any thread. */
 void pto_family_wait (struct pto_family *family, const struct pto_child *child, uint32_t life,
                       uint64_t ns);

@@ -46,17 +46,6 @@ struct command
   uint32_t bytes; /* of all of it, a multiple of 8 */
 };
 
-/* What a command says; which of it, its kind says. */
-struct said
-{
-  PTO2Submit submit;
-  int32_t a, b;    /* status; line; result; write; number; cluster and type; generation */
-  uint64_t value;  /* of an element; bytes of a buffer */
-  PTOParam *param; /* of a tensor */
-  const uint64_t *index;
-  const char *text;
-};
-
 /* Where a reader finds what is pointed to. */
 struct room
 {
@@ -67,9 +56,9 @@ struct room
 
 #define TENSOR_BYTES (sizeof (PTOParam) + 8)
 /* No command is longer. */
-#define COMMAND_MAX                                                                        \
-  (sizeof (struct command) + sizeof (struct said) + (PTO_STREAM_PARAMS + 1) * TENSOR_BYTES \
-   + PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + PTO_STREAM_AFTER * sizeof (uint64_t)       \
+#define COMMAND_MAX                                                                            \
+  (sizeof (struct command) + sizeof (struct pto_said) + (PTO_STREAM_PARAMS + 1) * TENSOR_BYTES \
+   + PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + PTO_STREAM_AFTER * sizeof (uint64_t)           \
    + 3 * PTO_STREAM_GROUP * sizeof (int32_t) + PTO_STREAM_TEXT + 64)
 _Static_assert(2 * COMMAND_MAX < BYTES, "a command and what it leaves at the end fit");
 
@@ -189,7 +178,7 @@ static void
 pack_text (struct pto_pack *pack, const char **text, char *room)
 {
   bool reads = pack->way == PTO_PACK_READS;
-  uint32_t n = reads ? 0 : (uint32_t) strnlen (*text, PTO_STREAM_TEXT - 1);
+  uint32_t n = reads || *text == NULL ? 0 : (uint32_t) strnlen (*text, PTO_STREAM_TEXT - 1);
   const char *bytes;
 
   PTO_PACK (pack, n);
@@ -205,7 +194,7 @@ pack_text (struct pto_pack *pack, const char **text, char *room)
 
 /* room: NULL for a writer. */
 static void
-pack_command (struct pto_pack *pack, enum pto_command_kind kind, struct said *said,
+pack_command (struct pto_pack *pack, enum pto_command_kind kind, struct pto_said *said,
               struct room *room)
 {
   if (room != NULL)
@@ -343,8 +332,8 @@ reserve (struct pto_stream_writer *writer)
   return (struct command *) (void *) writer->stream->bytes;
 }
 
-static void
-put (struct pto_stream_writer *writer, enum pto_command_kind kind, struct said *said)
+void
+pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind, struct pto_said *said)
 {
   struct command *command = reserve (writer);
   struct pto_pack pack = pto_pack_write (command + 1, COMMAND_MAX - sizeof *command);
@@ -356,91 +345,12 @@ put (struct pto_stream_writer *writer, enum pto_command_kind kind, struct said *
   pto_shared_set (NULL, &writer->stream->head, writer->head);
 }
 
-void
-pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                   PTOParam *params, int32_t n_params)
-{
-  put (writer, PTO_COMMAND_SUBMIT,
-       &(struct said){ .submit = pto2_make_submit (kernel, worker_type, params, n_params) });
-}
-
-void
-pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit)
-{
-  put (writer, PTO_COMMAND_SUBMIT_MORE, &(struct said){ .submit = *submit });
-}
-
-void
-pto_stream_place (struct pto_stream_writer *writer, const char *file, int32_t line)
-{
-  put (writer, PTO_COMMAND_PLACE,
-       &(struct said){ .a = file != NULL ? line : 0, .text = file != NULL ? file : "" });
-}
-
-void
-pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
-                        const char *file, int32_t line)
-{
-  put (writer, kind, &(struct said){ .a = line, .text = file != NULL ? file : "" });
-}
-
-void
-pto_stream_fail (struct pto_stream_writer *writer, int32_t status, const char *message)
-{
-  put (writer, PTO_COMMAND_FAIL, &(struct said){ .a = status, .text = message });
-}
-
-void
-pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind)
-{
-  put (writer, kind, &(struct said){ .a = 0 });
-}
-
-void
-pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t generation,
-                   uint64_t bytes)
-{
-  put (writer, PTO_COMMAND_BUFFER,
-       &(struct said){ .a = (int32_t) number, .b = (int32_t) generation, .value = bytes });
-}
-
-void
-pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t a,
-                    int32_t b)
-{
-  put (writer, kind, &(struct said){ .a = a, .b = b });
-}
-
-void
-pto_stream_element (struct pto_stream_writer *writer, const Tensor *tensor, const uint64_t index[],
-                    bool write, uint64_t value)
-{
-  PTOParam param = pto2_make_param (PTO_PARAM_INPUT, tensor);
-
-  put (writer, PTO_COMMAND_ELEMENT,
-       &(struct said){ .a = write, .value = value, .param = &param, .index = index });
-}
-
-void
-pto_stream_alloc (struct pto_stream_writer *writer, const Tensor *tensor)
-{
-  PTOParam param = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
-
-  put (writer, PTO_COMMAND_ALLOC, &(struct said){ .param = &param });
-}
-
 int32_t
 pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[], uint32_t n)
 {
   if (n > 0)
     memcpy (numbers, writer->stream->numbers, n * sizeof *numbers);
   return writer->stream->answer;
-}
-
-void
-pto_stream_end (struct pto_stream_writer *writer, int32_t result)
-{
-  put (writer, PTO_COMMAND_END, &(struct said){ .a = result });
 }
 
 /* --- reader --- */
@@ -471,7 +381,7 @@ next (struct reader *reader)
       const struct command *command
           = (const struct command *) (const void *) &stream->bytes[reader->tail & MASK];
 
-      /* Acquire: pairs with the release in put(); the command can be read. */
+      /* Acquire: pairs with the release in pto_stream_put(); the command can be read. */
       while ((head = pto_load_acquire (&stream->head.value)) == reader->tail)
         pto_shared_park (NULL, &stream->head, reader->tail, SPIN_NS, PTO_NEVER);
       if (command->bytes < sizeof *command || command->bytes % 8 != 0
@@ -537,7 +447,7 @@ replay_submit (const struct reader *reader, PTO2Submit *submit, Tensor *conditio
 }
 
 static void
-replay_element (const struct reader *reader, struct said *said, PTO2Runtime *rt)
+replay_element (const struct reader *reader, struct pto_said *said, PTO2Runtime *rt)
 {
   struct pto_stream *stream = reader->stream;
   size_t size = pto_dtype_size (said->param->tensor.dtype);
@@ -564,7 +474,7 @@ replay_alloc (const struct reader *reader, PTOParam *param, PTO2Runtime *rt)
 }
 
 static bool
-replay_buffer (struct reader *reader, const struct said *said, PTO2Runtime *rt)
+replay_buffer (struct reader *reader, const struct pto_said *said, PTO2Runtime *rt)
 {
   uint32_t number = (uint32_t) said->a;
   struct buffer *buffer;
@@ -618,7 +528,7 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
       const struct command *command = next (&reader);
       enum pto_command_kind kind = PTO_COMMAND_END;
       struct pto_pack pack = { .bad = true };
-      struct said said = { .a = 0 };
+      struct pto_said said = { .a = 0 };
       const char *file;
 
       if (command != NULL)

@@ -74,35 +74,32 @@ bool pto_stream_has_room (struct pto_stream_writer *writer, bool wait);
 bool pto_stream_is_read (struct pto_stream_writer *writer, bool wait);
 /* Can what the reader says be true? */
 bool pto_stream_is_sound (const struct pto_stream_writer *writer);
-/* Each needs room. params: they are read only; storage is the number of a buffer; NULL: none. */
-void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                        PTOParam *params, int32_t n_params);
-/* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. What these
- * two gave there is in the first two numbers of an answer. */
-void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
-/* file: NULL: it is not known */
-void pto_stream_place (struct pto_stream_writer *writer, const char *file, int32_t line);
-/* SCOPE_BEGIN and MANUAL_SCOPE_BEGIN */
-void pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
-                             const char *file, int32_t line);
-/* SCOPE_END and DONE */
-void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind);
-void pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t generation,
-                        uint64_t bytes);
-void pto_stream_fail (struct pto_stream_writer *writer, int32_t status, const char *message);
-/* One of a cluster; with an answer, which is there when all is read. The numbers of that are what
+
+/* What a command says; which of it, its kind says. Of tensors storage is the number of a buffer +
+ * 1, or 0. */
+struct pto_said
+{
+  /* SUBMIT: kernel, worker type and parameters. SUBMIT_MORE: all of it, no more than
+   * PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. What these two gave
+   * there is in the first two numbers of an answer. */
+  PTO2Submit submit;
+  /* PLACE, scopes: the line. FAIL: the status. END: the result. ELEMENT: is it written? BUFFER: its
+   * number, and its generation. Of a cluster: which, and the worker type. */
+  int32_t a, b;
+  uint64_t value;        /* ELEMENT: what is written; BUFFER: bytes */
+  PTOParam *param;       /* ELEMENT; ALLOC: what it outputs */
+  const uint64_t *index; /* ELEMENT: one for each dimension */
+  const char *text;      /* PLACE, scopes: the file; FAIL: why. NULL: as "" */
+};
+
+/* Needs room. Nothing of what it says is kept. */
+void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind,
+                     struct pto_said *said);
+/* Of the last command that has one, when all is read: not 0 of ALLOC and ELEMENT, if they have come
+ * to something, and then the address, or the element, is in the first two numbers. They are what
  * the reader says, of whom nothing need be true. */
-void pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t a,
-                         int32_t b);
 int32_t pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[],
                                uint32_t n);
-/* A task that outputs it, and runs nothing. Has an answer: not 0, and its address in the first two
- * numbers. */
-void pto_stream_alloc (struct pto_stream_writer *writer, const Tensor *tensor);
-/* Has an answer: not 0, and the element in the first two numbers. index: one for each dimension. */
-void pto_stream_element (struct pto_stream_writer *writer, const Tensor *tensor,
-                         const uint64_t index[], bool write, uint64_t value);
-void pto_stream_end (struct pto_stream_writer *writer, int32_t result);
 
 /* --- reader --- */
 

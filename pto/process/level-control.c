@@ -80,16 +80,10 @@ free_from_heap (void *body, uint64_t bytes)
 }
 
 static bool
-is_meant (const struct pto_level_targets *targets, uint32_t child)
-{
-  return (targets->bits[child / 64] >> (child % 64) & 1) != 0;
-}
-
-static bool
 are_threads (const struct pto_level *level, const struct pto_level_targets *targets)
 {
   for (uint32_t i = 0; i < level->family.n_children; i++)
-    if (is_meant (targets, i) && !level->family.children[i].thread)
+    if (pto_pool_has_bit (targets->bits, i) && !level->family.children[i].thread)
       return false;
   return true;
 }
@@ -182,15 +176,6 @@ pto_level_has_memory (const Tensor *tensor)
   return pto_engine_locate (&located) != NULL || located.buffer.addr != 0;
 }
 
-void
-pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
-                       struct pto_level_targets *targets)
-{
-  for (uint32_t i = 0; i < level->family.n_children; i++)
-    if (pto_family_is_meant (&level->family, i, kind, serves))
-      targets->bits[i / 64] |= UINT64_C (1) << (i % 64);
-}
-
 enum pto_status
 pto_level_control (struct pto_level *level, enum pto_request request,
                    const struct pto_level_targets *targets, const uint8_t *digest, const void *body,
@@ -251,7 +236,7 @@ send_to_one (struct pto_level *level, uint32_t child, const void *body, uint64_t
 {
   struct pto_level_targets targets = { 0 };
 
-  targets.bits[child / 64] = UINT64_C (1) << (child % 64);
+  pto_level_add_target (&targets, child);
   return send_control (level, PTO_REQUEST_MEMORY, &targets, NULL, body, bytes, report);
 }
 
@@ -292,7 +277,7 @@ pto_level_end_ask (struct pto_level *level, const struct pto_level_asked *asked,
   else if (control->refused != UINT32_MAX)
     status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
                              _ ("%s %s while its memory was used"), path, control->failure.text);
-  else if ((control->accepted[child / 64] >> (child % 64) & 1) == 0)
+  else if (!pto_pool_has_bit (control->accepted, child))
     status = pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
                              _ ("%s is gone, and so is its memory"), path);
   pto_control_unref (control);
@@ -315,11 +300,11 @@ pto_level_renew (struct pto_level *level, const struct pto_level_targets *target
       const struct pto_child *child = &level->family.children[i];
 
       lives[i] = UINT32_MAX;
-      if (!is_meant (targets, i) || child->thread || pto_child_is_gone (child))
+      if (!pto_pool_has_bit (targets->bits, i) || child->thread || pto_child_is_gone (child))
         continue;
       /* Before the request: a life that it does not reach comes after this one. */
       lives[i] = pto_load_acquire (&child->lives);
-      control->targets[i / 64] |= UINT64_C (1) << (i % 64);
+      pto_pool_set_bit (control->targets, i, true);
     }
   pto_pool_control (level->pool, control);
   unwanted = !await (level, control, cancelled, data);

@@ -103,11 +103,10 @@ name_owned (struct look *look, const struct pto_plan_given *given)
     {
       const struct pto_plan_task *task = &graph->tasks[t];
       const struct pto_plan_arg *args = &graph->args[task->first_arg];
-      const struct pto_level_task *extra;
+      const struct pto_level_task *extra = pto_level_graph_task (graph, t);
 
-      if (task->extra_bytes == 0)
+      if (extra == NULL)
         continue;
-      extra = (const struct pto_level_task *) &graph->extra[task->first_extra];
       for (uint32_t a = 0; a < extra->n_tensors; a++)
         {
           const uint8_t *access = &pto_level_task_access (extra)[a];
@@ -135,7 +134,7 @@ look_at_task (struct look *look, const struct pto_plan_task *task, struct pto_re
 
   if (task->extra_bytes == 0)
     {
-      look->queues[task->kernel] = pto_pool_idle_queue (look->level->pool);
+      look->queues[task->kernel] = look->level->pool->nobody.queue;
       return PTO_OK;
     }
   extra = get_extra (look, task);

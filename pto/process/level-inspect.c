@@ -12,7 +12,6 @@
 #include "core/inspect-read.h"
 #include "exec/translate.h"
 #include "level-private.h"
-#include "pool-private.h"
 #include "write-log.h"
 
 #include <stdio.h>

@@ -14,6 +14,7 @@
 #include "core/run-machine.h"
 #include "level-thread.h"
 #include "level.h"
+#include "pool-private.h"
 
 #include <pthread.h>
 

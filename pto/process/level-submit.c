@@ -244,7 +244,7 @@ pto_level_order (struct pto_level *level, const struct pto_submit *submit)
   pto_task_id id;
 
   full.kernel = PTO_KERNEL_NONE;
-  full.queue = pto_pool_idle_queue (level->pool);
+  full.queue = level->pool->nobody.queue;
   id = pto_engine_submit (&level->machine.engine, &full);
   /* Memory that the program is told of is the program's to write. */
   for (uint32_t i = 0; level->writes != NULL && i < submit->n_params; i++)

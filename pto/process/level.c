@@ -187,11 +187,51 @@ make_pool (struct pto_level *level, struct pto_report *report)
   return false;
 }
 
+/* Returns false with a report; what was made by then is freed with the level. */
+static bool
+make_all (struct pto_level *level, const struct pto_level_config *config, struct pto_report *report)
+{
+  struct pto_family_config family = { .path = level->config.path,
+                                      .children = config->children,
+                                      .n_children = config->n_children,
+                                      .restart = config->restart,
+                                      .fork = config->fork,
+                                      .fork_data = config->fork_data };
+  bool copies = false;
+
+  if (!pto_family_init (&level->family, &family, report))
+    return false;
+  /* Children are given copies of what the caller holds. */
+  level->config.children = NULL;
+  level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (level->event < 0)
+    {
+      pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: eventfd: %s"),
+                      config->path, strerror (errno));
+      return false;
+    }
+  pto_bell_init (&level->family.hub->bell, level->event);
+  for (uint32_t i = 0; i < config->n_children; i++)
+    copies = copies || config->children[i].far;
+  if (copies && (level->writes = pto_writes_new ()) == NULL)
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
+      return false;
+    }
+  if (!make_machine (level, report) || !make_pool (level, report))
+    return false;
+  if (level->family.n_processes > 0)
+    {
+      level->has_arena = pto_arena_acquire (param (level, PTO_PARAMETER_ARENA), report) == PTO_OK;
+      pto_arena_range (&level->arena, &level->arena_size);
+    }
+  return level->has_arena || level->family.n_processes == 0;
+}
+
 struct pto_level *
 pto_level_new (const struct pto_level_config *config, struct pto_report *report)
 {
   struct pto_level *level = NULL;
-  bool copies = false;
 
   if (config->n_children > PTO_CHILDREN_MAX)
     {
@@ -212,52 +252,10 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   level->config.params = &level->params;
   level->generation = pto_process_generation ();
   pthread_mutex_init (&level->guest_lock, NULL);
-  if (!pto_family_init (&level->family,
-                        &(struct pto_family_config){ .path = level->config.path,
-                                                     .children = config->children,
-                                                     .n_children = config->n_children,
-                                                     .restart = config->restart,
-                                                     .fork = config->fork,
-                                                     .fork_data = config->fork_data,
-                                                     .inherit_stderr = config->inherit_stderr },
-                        report))
-    {
-      pto_level_free (level);
-      return NULL;
-    }
-  /* Children are given copies of what the caller holds. */
-  level->config.children = NULL;
-  level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (level->event < 0)
-    pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: eventfd: %s"),
-                    config->path, strerror (errno));
-  pto_bell_init (&level->family.hub->bell, level->event);
-  for (uint32_t i = 0; i < config->n_children; i++)
-    copies = copies || config->children[i].far;
-  if (copies)
-    level->writes = pto_writes_new ();
-  if (copies && level->writes == NULL)
-    {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
-      pto_level_free (level);
-      return NULL;
-    }
-  if (level->event < 0 || !make_machine (level, report) || !make_pool (level, report))
-    {
-      pto_level_free (level);
-      return NULL;
-    }
-  if (level->family.n_processes > 0)
-    {
-      if (pto_arena_acquire (param (level, PTO_PARAMETER_ARENA), report) != PTO_OK)
-        {
-          pto_level_free (level);
-          return NULL;
-        }
-      level->has_arena = true;
-      pto_arena_range (&level->arena, &level->arena_size);
-    }
-  return level;
+  if (make_all (level, config, report))
+    return level;
+  pto_level_free (level);
+  return NULL;
 }
 
 /* What only this process works on: no page tables of it are copied. */
@@ -342,11 +340,11 @@ close_children (struct pto_level *level, bool at_once)
   pto_pool_control (level->pool, control);
   for (;;)
     {
-      uint32_t seen = pto_word_get (pto_pool_news (level->pool));
+      uint32_t seen = pto_word_get (&level->pool->news);
 
       if (!pto_family_is_left (&level->family) && pto_word_get (&control->done) != 0)
         break;
-      pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+      pto_park (level->machine.engine.exec, &level->pool->news, seen,
                 pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS);
     }
   pto_control_unref (control);
@@ -387,7 +385,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
       pto_exec_enter (level->machine.engine.exec);
       for (;;)
         {
-          uint32_t seen = pto_word_get (pto_pool_news (level->pool));
+          uint32_t seen = pto_word_get (&level->pool->news);
           /* Before the look for the lost: who is not among those that start is among these. */
           bool starting = pto_pool_starting (level->pool) != 0;
 
@@ -403,7 +401,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
                                        _ ("the start of %s was cancelled"), level->config.path);
               break;
             }
-          pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+          pto_park (level->machine.engine.exec, &level->pool->news, seen,
                     cancelled != NULL ? pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS
                                       : PTO_NEVER);
         }
@@ -729,7 +727,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       pto_store_release (&level->guest, 0);
       roots = pto_pool_first_failure (level->pool)->roots;
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
-      stats->restarts = pto_pool_restarts (level->pool);
+      stats->restarts = level->pool->restarts;
       stats->retried = pto_pool_retried (level->pool);
       stats->bytes_sent = call.moved.sent;
       stats->bytes_received = call.moved.received;
@@ -764,17 +762,12 @@ pto_level_cancel (struct pto_level *level)
 
 /* --- inside an orchestration --- */
 
-struct pto_level *
-pto_level_of_runtime (PTO2Runtime *rt)
-{
-  return (struct pto_level *) ((char *) rt - offsetof (struct pto_level, machine.runtime));
-}
-
 static PTO2TaskId
 submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
                int32_t n_params)
 {
-  struct pto_level *level = pto_level_of_runtime (rt);
+  struct pto_level *level
+      = (struct pto_level *) ((char *) rt - offsetof (struct pto_level, machine.runtime));
 
   pto_engine_fail (
       &level->machine.engine, (enum pto_status) PTO_STATUS_NOT_SUPPORTED,
@@ -788,10 +781,4 @@ uint64_t
 pto_level_progress (const struct pto_level *level)
 {
   return pto_engine_completed (&level->machine.engine) + pto_pool_beats (level->pool);
-}
-
-uint32_t
-pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind)
-{
-  return level->family.n_kind[kind];
 }

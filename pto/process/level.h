@@ -27,7 +27,6 @@ struct pto_level_config
   bool restart;                    /* begin a child that has died again */
   pto_fork_func fork;
   void *fork_data;
-  bool inherit_stderr;
   const struct pto_child_config *children;
   uint32_t n_children;
   const char *(*callable_name) (void *data, uint32_t index); /* for messages */
@@ -87,7 +86,6 @@ void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_t
 
 /* --- inside an orchestration, on its thread --- */
 
-struct pto_level *pto_level_of_runtime (PTO2Runtime *rt);
 /* submit: its kernel is the callable's number; its parameters are all members' tensors, then all
  * members' scalars. Queue, members and extra are not read. *id: what it is called. Refuses what no
  * child could see or run; then nothing is submitted and the run goes on. Gives the run's status
@@ -113,7 +111,14 @@ bool pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph);
 bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
                        const struct pto_plan_given *given, uint32_t n, const uint32_t *kernels);
 
-/* Of a task in the storage of a graph. */
+/* What a level has added to a task of such a graph; NULL: the task only orders. And its members. */
+static inline const struct pto_level_task *
+pto_level_graph_task (const struct pto_plan *graph, uint32_t task)
+{
+  return graph->tasks[task].extra_bytes == 0
+             ? NULL
+             : (const struct pto_level_task *) &graph->extra[graph->tasks[task].first_extra];
+}
 const struct pto_member *pto_level_graph_members (const struct pto_level_task *task);
 
 /* --- any thread --- */
@@ -126,9 +131,11 @@ struct pto_level_targets
 {
   uint64_t bits[PTO_CHILDREN_MAX / 64];
 };
-/* Those of that kind; serves: the level that a NEXT child must have, 0: any. */
-void pto_level_add_targets (const struct pto_level *level, enum pto_child_kind kind,
-                            uint32_t serves, struct pto_level_targets *targets);
+static inline void
+pto_level_add_target (struct pto_level_targets *targets, uint32_t child)
+{
+  targets->bits[child / 64] |= UINT64_C (1) << (child % 64);
+}
 /* REGISTER: to every target that is not gone, in two phases (struct pto_control): either all of
  * them have it when this returns, before any task that is submitted after that, or none. On a no,
  * a death before all have agreed, and when cancelled, all are asked to UNREGISTER; the report is
@@ -191,4 +198,3 @@ bool pto_level_is_gone (const struct pto_level *level, uint32_t child);
 /* Has a tensor of the run under way memory, or has no task been submitted yet that outputs it? The
  * thread that submits. */
 bool pto_level_has_memory (const Tensor *tensor);
-uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

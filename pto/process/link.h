@@ -3,12 +3,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The parent posts a request, and the worker answers it, one at a time. The parent may say that it
- * is not wanted any more; the worker gives signs of life. That is all of it, and nothing here says
- * how it travels: struct pto_link is the near end, and the functions below are all that those who
- * post and wait (child.c, pool.c, single-child.c) know. What the functions do is the link's to say,
- * and there is one (mailbox.c): memory that both map. The far end of another one would get as bytes
- * what is written here, and for tensors what their access says is to be copied in before and out
- * after (call-format.h).
+ * is not wanted any more; the worker gives signs of life. That is all that those who post and wait
+ * (child.c, pool.c, single-child.c) know. It travels by memory that both map (mailbox.h).
  *
  * Whoever answers, or is found dead, leaves a bit in the parent's hub. Thread safety: one poster at
  * a time.
@@ -24,7 +20,7 @@
 /* The near end, in memory that no child can write. */
 struct pto_link
 {
-  void *way; /* what requests travel by: whoever made the link knows */
+  struct pto_mailbox *mailbox; /* what requests travel by */
   /* Of the last request. W: poster; R: any thread of the parent, relaxed: it says nothing of what
    * the worker has. */
   _Atomic uint32_t number;

@@ -57,7 +57,7 @@ number_of (const struct pto_link *link)
 void
 pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox)
 {
-  link->way = mailbox;
+  link->mailbox = mailbox;
   atomic_init (&link->number, 0);
   pto_link_reset (link);
 }
@@ -65,7 +65,7 @@ pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox)
 void
 pto_link_reset (struct pto_link *link)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (link);
+  struct pto_mailbox *mailbox = link->mailbox;
   uint32_t number = number_of (link);
 
   /* All relaxed: nobody else is there; what begins the next child publishes them. */
@@ -81,7 +81,7 @@ pto_link_reset (struct pto_link *link)
 static uint32_t
 step_of (const struct pto_link *link)
 {
-  return pto_load_acquire (&pto_mailbox_of (link)->reply) - (2 * number_of (link) - 2);
+  return pto_load_acquire (&link->mailbox->reply) - (2 * number_of (link) - 2);
 }
 
 bool
@@ -105,24 +105,24 @@ pto_link_is_sound (const struct pto_link *link)
 
   /* A child takes no number but the next: while there is none, post is set right by the next. */
   return step == 2
-         || (step < 2 && pto_load_relaxed (&pto_mailbox_of (link)->post.value) == number_of (link));
+         || (step < 2 && pto_load_relaxed (&link->mailbox->post.value) == number_of (link));
 }
 
 uint32_t
 pto_link_answer (const struct pto_link *link, struct pto_failure *failure)
 {
-  uint32_t status = pto_mailbox_of (link)->status;
+  uint32_t status = link->mailbox->status;
 
   if (status == PTO_OK)
     return PTO_OK;
-  pto_failure_copy (failure, &pto_mailbox_of (link)->failure);
+  pto_failure_copy (failure, &link->mailbox->failure);
   return status < STATUS_END ? status : PTO_STATUS_TASK_FAILED;
 }
 
 void
 pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_letter *letter)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (link);
+  struct pto_mailbox *mailbox = link->mailbox;
   uint32_t number = number_of (link) + 1;
 
   mailbox->request = letter->request;
@@ -146,26 +146,26 @@ void
 pto_link_cancel (struct pto_link *link)
 {
   if (!pto_link_is_idle (link))
-    pto_store_relaxed (&pto_mailbox_of (link)->cancel, number_of (link));
+    pto_store_relaxed (&link->mailbox->cancel, number_of (link));
 }
 
 uint8_t *
 pto_link_digest (const struct pto_link *link)
 {
-  return pto_mailbox_of (link)->digest;
+  return link->mailbox->digest;
 }
 
 uint8_t *
 pto_link_body (const struct pto_link *link)
 {
-  return pto_mailbox_of (link)->body;
+  return link->mailbox->body;
 }
 
 uint32_t
 pto_link_kept_tasks (const struct pto_link *link)
 {
   /* Acquire: pairs with the release in pto_call_keep_tasks(). */
-  uint64_t kept = pto_load_acquire (&pto_mailbox_of (link)->kept);
+  uint64_t kept = pto_load_acquire (&link->mailbox->kept);
 
   return kept >> 32 == number_of (link) ? (uint32_t) kept : UINT32_MAX;
 }
@@ -174,7 +174,7 @@ uint64_t
 pto_link_failed_tasks (const struct pto_link *link, uint32_t n)
 {
   uint64_t all = n < 64 ? (UINT64_C (1) << n) - 1 : UINT64_MAX;
-  const struct pto_mailbox *mailbox = pto_mailbox_of (link);
+  const struct pto_mailbox *mailbox = link->mailbox;
 
   if (mailbox->status == PTO_OK)
     return 0;
@@ -184,20 +184,20 @@ pto_link_failed_tasks (const struct pto_link *link, uint32_t n)
 uint64_t
 pto_link_busy (const struct pto_link *link)
 {
-  return pto_mailbox_of (link)->busy;
+  return link->mailbox->busy;
 }
 
 void
 pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
 {
-  *began = pto_mailbox_of (link)->began;
-  *ended = pto_mailbox_of (link)->ended;
+  *began = link->mailbox->began;
+  *ended = link->mailbox->ended;
 }
 
 bool
 pto_link_task_stamps (const struct pto_link *link, uint32_t number, struct pto_stamps *stamps)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (link);
+  const struct pto_mailbox *mailbox = link->mailbox;
   bool is_there = number < mailbox->n_stamps && number < sizeof mailbox->body / sizeof *stamps;
 
   if (is_there)
@@ -211,14 +211,14 @@ uint32_t
 pto_link_beat (const struct pto_link *link)
 {
   /* Relaxed: only that it changes counts. */
-  return pto_load_relaxed (&pto_mailbox_of (link)->beat);
+  return pto_load_relaxed (&link->mailbox->beat);
 }
 
 bool
 pto_link_is_silent (const struct pto_link *link)
 {
   /* Relaxed: behind the exchange in pto_hub_take(), or nobody acts upon it. */
-  return pto_load_relaxed (&pto_mailbox_of (link)->silent) != 0;
+  return pto_load_relaxed (&link->mailbox->silent) != 0;
 }
 
 /* --- child --- */

@@ -97,12 +97,6 @@ void pto_mailbox_guard (struct pto_mailbox *mailbox);
 
 /* The near end of a link whose far end is pto_mailbox_serve(). Fresh memory: zeros. */
 void pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox);
-/* The mailbox of such a link. */
-static inline struct pto_mailbox *
-pto_mailbox_of (const struct pto_link *link)
-{
-  return (struct pto_mailbox *) link->way;
-}
 
 /* --- child --- */
 

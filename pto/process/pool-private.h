@@ -130,7 +130,8 @@ struct pto_pool
   /* Children that are LOST: a hint; who begins one before it is counted lets it wrap for a moment.
    * W: carrier adds, guest subtracts; R: anybody. */
   _Atomic uint32_t n_lost;
-  uint32_t restarts; /* the guest's */
+  uint32_t restarts; /* lives, but for those that a lock had caught; the guest's */
+  /* Changes when a child has started, or was lost, or has ended: the guest may park on it. */
   struct pto_word news;
 };
 
@@ -153,6 +154,13 @@ static inline struct pto_level_task *
 pto_pool_task (const struct pto_slot *slot)
 {
   return pto_payload_extra (slot->payload);
+}
+
+/* The tasks that it has: endpoint.running, then the others. */
+static inline struct pto_slot *
+pto_station_slot (const struct pto_station *station, uint32_t i)
+{
+  return i == 0 ? station->endpoint.running : station->others[i - 1];
 }
 
 struct pto_extent

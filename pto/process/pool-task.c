@@ -354,12 +354,6 @@ record_run (struct pto_pool *pool, const struct pto_station *station, const stru
   pto_trace_add (buffer, PTO_TRACE_RUN, began, slot->id, station->child->index, ended);
 }
 
-static struct pto_slot *
-slot_of (const struct pto_station *station, uint32_t i)
-{
-  return i == 0 ? station->endpoint.running : station->others[i - 1];
-}
-
 /* One after the other, as a child says that speaks for somebody else. */
 static void
 record_answered (struct pto_pool *pool, struct pto_station *station, uint64_t now)
@@ -368,7 +362,7 @@ record_answered (struct pto_pool *pool, struct pto_station *station, uint64_t no
 
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
-      const struct pto_slot *slot = slot_of (station, i);
+      const struct pto_slot *slot = pto_station_slot (station, i);
       struct pto_stamps stamps;
       uint64_t began, ended;
 
@@ -391,7 +385,7 @@ pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool
 
   /* That the others were dispatched is said now, for some may have been given back. */
   for (uint32_t i = 1; i <= station->n_others; i++)
-    record_dispatch (pool, station, slot_of (station, i));
+    record_dispatch (pool, station, pto_station_slot (station, i));
   if (answered && (station->n_others > 0 || pto_link_task_stamps (&child->link, 0, &stamps)))
     record_answered (pool, station, now);
   /* Of several that are lost with their child nobody knows which has begun. */

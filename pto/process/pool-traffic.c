@@ -116,7 +116,7 @@ pto_pool_record_fetched (struct pto_pool *pool, struct pto_station *station)
   received = count (pool, station->child).received;
   for (uint32_t i = 0; station->fetches && i <= station->n_others; i++)
     {
-      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      const struct pto_slot *slot = pto_station_slot (station, i);
       uint64_t bytes = take (&station->moved.received, received, station->comes[i]);
 
       station->comes[i] -= bytes;

@@ -222,8 +222,7 @@ post_task (struct pto_pool *pool, struct pto_station *station, uint32_t more)
 
   pto_pool_write_tasks (pool, station, more, &letter);
   for (uint32_t i = 0; i <= station->n_others; i++)
-    pto_pool_begin_writing (pool, station,
-                            i == 0 ? station->endpoint.running : station->others[i - 1]);
+    pto_pool_begin_writing (pool, station, pto_station_slot (station, i));
   if (pool->record != 0)
     pto_pool_record_post (pool, station);
   if (child->far)
@@ -386,7 +385,7 @@ end_tasks (struct pto_pool *pool, struct pto_station *station, uint64_t which, u
 
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
-      struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      struct pto_slot *slot = pto_station_slot (station, i);
 
       if ((which >> i & 1) == 0)
         continue;
@@ -434,7 +433,7 @@ awaits_results (struct pto_pool *pool, struct pto_station *station)
     return false;
   for (uint32_t i = 0; i <= station->n_others; i++)
     {
-      const struct pto_slot *slot = i == 0 ? station->endpoint.running : station->others[i - 1];
+      const struct pto_slot *slot = pto_station_slot (station, i);
 
       station->comes[i]
           = (station->answered_failed >> i & 1) == 0 ? pto_pool_want_back (pool, station, slot) : 0;
@@ -481,7 +480,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
   bool ok = pto_link_answer (&child->link, &failure) == PTO_OK;
   uint64_t failed;
 
-  switch ((enum pto_request) child->request)
+  switch (child->request)
     {
     case PTO_REQUEST_TASK:
       take_returned (pool, child);
@@ -537,14 +536,8 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
           tell_news (pool);
         }
       return;
-    case PTO_REQUEST_TASKS: /* which it was asked as a TASK */
-    case PTO_REQUEST_UP:
-    case PTO_REQUEST_RUN:
-    case PTO_REQUEST_GRAPH:
-    case PTO_REQUEST_FORGET:
-    case PTO_REQUEST_CAPTURED:
-    case PTO_REQUEST_INSTRUMENT:
-      return; /* of a solo child only */
+    default: /* TASKS, which it was asked as a TASK, and what a solo child is asked */
+      return;
     }
 }
 
@@ -841,12 +834,6 @@ pto_pool_endpoints (struct pto_pool *pool, uint32_t *n)
   return pool->endpoints;
 }
 
-uint32_t
-pto_pool_idle_queue (const struct pto_pool *pool)
-{
-  return pool->nobody.queue;
-}
-
 void
 pto_pool_ring (struct pto_pool *pool)
 {
@@ -976,12 +963,6 @@ pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child)
   pto_hub_mark (pool->peers, pool->config.hub, child->index);
 }
 
-uint32_t
-pto_pool_restarts (const struct pto_pool *pool)
-{
-  return pool->restarts;
-}
-
 uint64_t
 pto_pool_retried (const struct pto_pool *pool)
 {
@@ -1039,12 +1020,6 @@ pto_pool_has_lost (const struct pto_pool *pool)
 {
   /* Acquire: pairs with the addition in take_death(). */
   return pto_load_acquire (&pool->n_lost) != 0;
-}
-
-struct pto_word *
-pto_pool_news (struct pto_pool *pool)
-{
-  return &pool->news;
 }
 
 uint64_t

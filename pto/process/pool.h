@@ -128,8 +128,6 @@ struct pto_pool *pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
 void pto_pool_free (struct pto_pool *pool);
 /* For pto_scheduler_init(): children are places with their index for a number. */
 struct pto_endpoint **pto_pool_endpoints (struct pto_pool *pool, uint32_t *n);
-/* Where a task waits for nobody, that only orders. */
-uint32_t pto_pool_idle_queue (const struct pto_pool *pool);
 /* The actor, in the scheduler's domain. Parks on the hub's bell. */
 void pto_pool_pump (void *pool);
 /* Any thread: the pump returns when no request is under way. */
@@ -170,8 +168,6 @@ enum pto_status pto_pool_place (const struct pto_pool *pool, const struct pto_le
 uint32_t pto_pool_begin_lost (struct pto_pool *pool);
 /* One that is LOST, now. */
 void pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child);
-/* Lives that were begun again, but for those that a lock had caught. */
-uint32_t pto_pool_restarts (const struct pto_pool *pool);
 /* How often tasks of this run were lost, and run again. */
 uint64_t pto_pool_retried (const struct pto_pool *pool);
 /* The first child that could not start, and will not; NULL: none. */
@@ -200,8 +196,6 @@ void pto_pool_tick (struct pto_pool *pool, uint64_t ns);
 uint32_t pto_pool_starting (const struct pto_pool *pool);
 /* Are there children that wait for the guest to begin them again? A hint. */
 bool pto_pool_has_lost (const struct pto_pool *pool);
-/* Changes when a child has started, or was lost, or has ended: the guest may park on it. */
-struct pto_word *pto_pool_news (struct pto_pool *pool);
 /* Sum of all children's beats: progress that the engine does not see. */
 uint64_t pto_pool_beats (const struct pto_pool *pool);
 

@@ -377,15 +377,12 @@ child_main (const struct pto_process *process, const struct pto_process_config *
   if (parent_is_gone ())
     _exit (PTO_EXIT_ORPHAN);
 
-  if (!config->inherit_stderr)
+  if (dup2 (words, STDERR_FILENO) < 0)
     {
-      if (dup2 (words, STDERR_FILENO) < 0)
-        {
-          dprintf (words, "dup2: %s\n", strerror (errno));
-          _exit (PTO_EXIT_ORPHAN);
-        }
-      close (words);
+      dprintf (words, "dup2: %s\n", strerror (errno));
+      _exit (PTO_EXIT_ORPHAN);
     }
+  close (words);
   set_name (process->path);
 #ifdef __GLIBC__
   on_exit (at_exit, NULL);
@@ -495,17 +492,16 @@ struct openings
 };
 
 static bool
-make_openings (struct openings *openings, bool inherit_stderr)
+make_openings (struct openings *openings)
 {
   bool ok;
 
   pthread_mutex_lock (&held_lock);
-  ok = (inherit_stderr || (make_pipe (openings->pipe) && hold (&openings->pipe[0])))
-       && make_pipe (openings->go) && hold (&openings->go[1]) && make_pipe (openings->line)
-       && hold (&openings->line[1]);
+  ok = make_pipe (openings->pipe) && hold (&openings->pipe[0]) && make_pipe (openings->go)
+       && hold (&openings->go[1]) && make_pipe (openings->line) && hold (&openings->line[1]);
   pthread_mutex_unlock (&held_lock);
   /* Only our end: the child waits for room. */
-  if (ok && !inherit_stderr)
+  if (ok)
     fcntl (openings->pipe[0], F_SETFL, O_NONBLOCK);
   return ok;
 }
@@ -556,7 +552,7 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   pto_process_init (process, path);
   process->generation = pto_process_generation ();
   process->labels = config->labels;
-  if (!make_openings (&openings, config->inherit_stderr))
+  if (!make_openings (&openings))
     return fail (process, &openings, "pipe2", errno, report);
 
   /* Or the child would print them once more. The program finds an error in its stream. */
@@ -805,45 +801,6 @@ write_or_drop (struct pto_words *words, const char *bytes, size_t n, uint64_t un
   return done;
 }
 
-/* Lines with a label, on their way. */
-struct labelled
-{
-  struct pto_words *words;
-  uint64_t until;
-  size_t line;    /* where the current one begins, among the words ... */
-  size_t written; /* ... and one before which all has found room */
-  size_t n;
-  char bytes[CHUNK];
-};
-
-static bool
-flush_labelled (struct labelled *to)
-{
-  if (write_or_drop (to->words, to->bytes, to->n, to->until) != to->n)
-    return false;
-  to->written = to->line;
-  to->n = 0;
-  return true;
-}
-
-static bool
-add_labelled (struct labelled *to, const char *bytes, size_t n)
-{
-  while (n > 0)
-    {
-      size_t fits = sizeof to->bytes - to->n;
-
-      fits = fits < n ? fits : n;
-      memcpy (to->bytes + to->n, bytes, fits);
-      to->n += fits;
-      bytes += fits;
-      n -= fits;
-      if (to->n == sizeof to->bytes && !flush_labelled (to))
-        return false;
-    }
-  return true;
-}
-
 /* Does it say already who says it, or who of those below? */
 static bool
 is_labelled (const char *line, size_t n, const char *label, size_t label_bytes)
@@ -853,28 +810,51 @@ is_labelled (const char *line, size_t n, const char *label, size_t label_bytes)
   return n > path && memcmp (line, label, path) == 0 && (line[path] == ':' || line[path] == '/');
 }
 
-/* As write_or_drop(), of all lines: of a line that found room in part nothing is counted. */
+/* Puts a label before each line that has none, as far as all of that takes no more than limit
+ * bytes: *size. to: where it is written; or NULL. Returns how many bytes of the words it is. */
 static size_t
-write_labelled (struct pto_words *words, uint64_t until)
+add_labels (const struct pto_words *words, char *to, size_t limit, size_t *size)
 {
-  struct labelled to = { .words = words, .until = until };
   size_t label_bytes = strlen (words->label);
   bool begins = !words->mid_line;
 
+  *size = 0;
   for (size_t done = 0, n; done < words->n; done += n)
     {
       const char *line = words->bytes + done;
       const char *end = memchr (line, '\n', words->n - done);
+      size_t before;
 
       n = end != NULL ? (size_t) (end + 1 - line) : words->n - done;
-      to.line = done;
-      if ((begins && !is_labelled (line, n, words->label, label_bytes)
-           && !add_labelled (&to, words->label, label_bytes))
-          || !add_labelled (&to, line, n))
-        return to.written;
+      before = begins && !is_labelled (line, n, words->label, label_bytes) ? label_bytes : 0;
+      if (before + n > limit - *size)
+        return done;
+      if (to != NULL)
+        {
+          memcpy (to + *size, words->label, before);
+          memcpy (to + *size + before, line, n);
+        }
+      *size += before + n;
       begins = true;
     }
-  return flush_labelled (&to) ? words->n : to.written;
+  return words->n;
+}
+
+/* As write_or_drop(), of all lines: of a line that found room in part nothing is counted. */
+static size_t
+write_labelled (struct pto_words *words, uint64_t until)
+{
+  size_t size, done;
+  char *text;
+
+  add_labels (words, NULL, SIZE_MAX, &size);
+  text = malloc (size);
+  if (text == NULL)
+    return 0;
+  add_labels (words, text, size, &size);
+  done = add_labels (words, NULL, write_or_drop (words, text, size, until), &size);
+  free (text);
+  return done;
 }
 
 void

@@ -27,7 +27,7 @@ struct pto_process
   char path[96];       /* "L4/0/L3/1/sub0": of the worker in the tree */
   pid_t pid;           /* 0: none */
   int pidfd;           /* close-on-exec, readable when it is dead; -1: none */
-  int words;           /* the read end of its standard error; -1: none, or it has closed it */
+  int words;           /* the read end of its standard error; -1: it has closed it */
   int line;            /* it ends when nobody holds this any more; -1: none */
   uint32_t generation; /* of the process that begins it (pto_process_generation()) */
   bool dead;           /* reaped; code and status below are final */
@@ -60,8 +60,7 @@ struct pto_process_config
   /* What runs in the child, on the forking thread's stack; its return is the exit status. */
   int (*main) (void *data);
   void *data;
-  bool inherit_stderr; /* no pipe: then nobody knows its last words */
-  bool labels;         /* what it writes is passed on with its path before each line */
+  bool labels; /* what it writes is passed on with its path before each line */
 };
 
 /* Exit status of a child that found itself without a parent: nobody is there to read it. */

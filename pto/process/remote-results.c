@@ -4,9 +4,6 @@
  */
 #include "remote-results.h"
 
-#include "core/bits.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 void
@@ -20,127 +17,28 @@ void
 pto_left_destroy (struct pto_left *left)
 {
   pthread_mutex_destroy (&left->lock);
-  free (left->spans);
+  pto_spans_clear (&left->spans);
 }
 
 /* --- under the lock --- */
 
-static uint32_t
-count (const struct pto_left *left)
+static enum pto_left_state
+state_of (const struct pto_span *span)
 {
-  return atomic_load_explicit (&left->n, memory_order_relaxed);
+  return (enum pto_left_state) (span->tag & 3);
 }
 
 static void
-set_count (struct pto_left *left, uint32_t n)
+set_state (struct pto_span *span, enum pto_left_state state)
 {
-  atomic_store_explicit (&left->n, n, memory_order_relaxed);
-}
-
-/* The first that ends behind the address. */
-static uint32_t
-find (const struct pto_left *left, uint64_t address)
-{
-  return pto_bisect (i, count (left), left->spans[i].end <= address);
-}
-
-static bool
-reserve (struct pto_left *left, uint32_t more)
-{
-  uint32_t n = count (left) + more;
-  struct pto_left_span *spans;
-
-  if (n <= left->capacity)
-    return true;
-  n = n < 64 ? 64 : 2 * n;
-  spans = realloc (left->spans, n * sizeof *spans);
-  if (spans == NULL)
-    return false;
-  left->spans = spans;
-  left->capacity = n;
-  return true;
+  span->tag = (span->tag & ~UINT64_C (3)) | state;
 }
 
 static void
-insert (struct pto_left *left, uint32_t at, struct pto_left_span span)
+unlock (struct pto_left *left)
 {
-  uint32_t n = count (left);
-
-  memmove (&left->spans[at + 1], &left->spans[at], (n - at) * sizeof span);
-  left->spans[at] = span;
-  set_count (left, n + 1);
-}
-
-static void
-drop (struct pto_left *left, uint32_t at)
-{
-  uint32_t n = count (left) - 1;
-
-  memmove (&left->spans[at], &left->spans[at + 1], (n - at) * sizeof *left->spans);
-  set_count (left, n);
-}
-
-/* No span goes across that address from now on. There is room for one more. */
-static void
-cut (struct pto_left *left, uint64_t address)
-{
-  uint32_t at = find (left, address);
-
-  if (at < count (left) && left->spans[at].begin < address)
-    {
-      struct pto_left_span rest = left->spans[at];
-
-      rest.begin = address;
-      left->spans[at].end = address;
-      insert (left, at + 1, rest);
-    }
-}
-
-/* Are both one? */
-static bool
-fit (const struct pto_left_span *span, const struct pto_left_span *next)
-{
-  return span->end == next->begin && span->child == next->child && span->state == next->state;
-}
-
-static void
-join (struct pto_left *left, uint32_t at)
-{
-  if (at + 1 >= count (left) || !fit (&left->spans[at], &left->spans[at + 1]))
-    return;
-  left->spans[at].end = left->spans[at + 1].end;
-  drop (left, at + 1);
-}
-
-/* Where there is no room for a cut, all of a span is as good as lost: nobody takes what is not here
- * for what belongs there. What is on its way stays until it has come. Gives whether some of it is.
- */
-static bool
-clear (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
-{
-  bool fits = reserve (left, 2);
-  bool comes = false;
-
-  if (fits)
-    {
-      cut (left, begin);
-      cut (left, end);
-    }
-  for (uint32_t at = find (left, begin); at < count (left) && left->spans[at].begin < end;)
-    {
-      struct pto_left_span *span = &left->spans[at];
-
-      if (span->child == but || span->state == PTO_LEFT_ASKED)
-        {
-          comes = comes || span->state == PTO_LEFT_ASKED;
-          at++;
-        }
-      else if (fits || (span->begin >= begin && span->end <= end))
-        drop (left, at);
-      else
-        left->spans[at++].state = PTO_LEFT_LOST;
-    }
-  return comes;
+  atomic_store_explicit (&left->n, left->spans.n, memory_order_relaxed);
+  pthread_mutex_unlock (&left->lock);
 }
 
 /* --- the carrier's --- */
@@ -148,37 +46,43 @@ clear (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
 bool
 pto_left_add (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t child)
 {
-  uint32_t at;
   bool ok;
 
   pthread_mutex_lock (&left->lock);
-  ok = reserve (left, 3);
-  if (ok && begin < end)
-    {
-      /* None of it is on its way: who wrote it has waited for that. */
-      clear (left, begin, end, PTO_LEFT_NOBODY);
-      at = find (left, begin);
-      insert (left, at,
-              (struct pto_left_span){
-                  .begin = begin, .end = end, .child = child, .state = PTO_LEFT_LEFT });
-      join (left, at);
-      if (at > 0)
-        join (left, at - 1);
-    }
-  pthread_mutex_unlock (&left->lock);
+  /* None of it is on its way: who wrote it has waited for that. */
+  ok = pto_spans_set (&left->spans, begin, end, (uint64_t) child << 2 | PTO_LEFT_LEFT);
+  unlock (left);
   return ok;
 }
 
+/* Where there is no room for a cut, all of a span is as good as lost: nobody takes what is not here
+ * for what belongs there. */
 bool
 pto_left_remove (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t but)
 {
-  bool comes;
+  bool comes = false, fits;
 
   if (begin >= end || pto_left_is_empty (left))
     return false;
   pthread_mutex_lock (&left->lock);
-  comes = clear (left, begin, end, but);
-  pthread_mutex_unlock (&left->lock);
+  fits = pto_spans_reserve (&left->spans, 2);
+  if (fits)
+    pto_spans_cut (&left->spans, begin, end);
+  for (uint32_t i = pto_spans_find (&left->spans, begin);
+       i < left->spans.n && left->spans.list[i].begin < end;)
+    {
+      struct pto_span *span = &left->spans.list[i];
+      bool is_asked = state_of (span) == PTO_LEFT_ASKED;
+
+      comes = comes || is_asked;
+      if (pto_left_child (span) == but || is_asked)
+        i++;
+      else if (fits || (span->begin >= begin && span->end <= end))
+        pto_spans_drop (&left->spans, i);
+      else
+        set_state (&left->spans.list[i++], PTO_LEFT_LOST);
+    }
+  unlock (left);
   return comes;
 }
 
@@ -191,53 +95,49 @@ pto_left_find (struct pto_left *left, uint64_t begin, uint64_t end, uint32_t chi
   if (begin >= end || pto_left_is_empty (left))
     return PTO_LEFT_HERE;
   pthread_mutex_lock (&left->lock);
-  for (uint32_t at = find (left, begin); at < count (left) && left->spans[at].begin < end; at++)
-    {
-      const struct pto_left_span *span = &left->spans[at];
-      uint64_t from = span->begin > begin ? span->begin : begin;
-      uint64_t to = span->end < end ? span->end : end;
+  PTO_SPANS_EACH (i, &left->spans, begin, end)
+  {
+    const struct pto_span *span = &left->spans.list[i];
 
-      if (span->state == PTO_LEFT_LOST)
-        {
-          where = PTO_LEFT_GONE;
-          *who = span->child;
-          break;
-        }
-      where = PTO_LEFT_SOMEWHERE;
-      if (span->child == child)
-        there += to - from;
-    }
-  pthread_mutex_unlock (&left->lock);
+    if (state_of (span) == PTO_LEFT_LOST)
+      {
+        where = PTO_LEFT_GONE;
+        *who = pto_left_child (span);
+        break;
+      }
+    where = PTO_LEFT_SOMEWHERE;
+    if (pto_left_child (span) == child)
+      there += pto_span_end_in (span, end) - pto_span_begin_in (span, begin);
+  }
+  unlock (left);
   return where == PTO_LEFT_SOMEWHERE && there == end - begin ? PTO_LEFT_THERE : where;
+}
+
+/* Is some of the range in one of those states, a bit each? */
+static bool
+has_state (struct pto_left *left, uint64_t begin, uint64_t end, unsigned states)
+{
+  bool found = false;
+
+  if (begin >= end || pto_left_is_empty (left))
+    return false;
+  pthread_mutex_lock (&left->lock);
+  PTO_SPANS_EACH (i, &left->spans, begin, end)
+  found = found || (states >> state_of (&left->spans.list[i]) & 1) != 0;
+  unlock (left);
+  return found;
 }
 
 bool
 pto_left_is_asked (struct pto_left *left, uint64_t begin, uint64_t end)
 {
-  bool asked = false;
-
-  if (begin >= end || pto_left_is_empty (left))
-    return false;
-  pthread_mutex_lock (&left->lock);
-  for (uint32_t at = find (left, begin); !asked && at < count (left) && left->spans[at].begin < end;
-       at++)
-    asked = left->spans[at].state == PTO_LEFT_ASKED;
-  pthread_mutex_unlock (&left->lock);
-  return asked;
+  return has_state (left, begin, end, 1u << PTO_LEFT_ASKED);
 }
 
 bool
 pto_left_is_awaited (struct pto_left *left)
 {
-  bool awaited = false;
-
-  if (pto_left_is_empty (left))
-    return false;
-  pthread_mutex_lock (&left->lock);
-  for (uint32_t at = 0; !awaited && at < count (left); at++)
-    awaited = left->spans[at].state == PTO_LEFT_WANTED || left->spans[at].state == PTO_LEFT_ASKED;
-  pthread_mutex_unlock (&left->lock);
-  return awaited;
+  return has_state (left, 0, UINT64_MAX, 1u << PTO_LEFT_WANTED | 1u << PTO_LEFT_ASKED);
 }
 
 void
@@ -246,77 +146,73 @@ pto_left_want (struct pto_left *left, uint64_t begin, uint64_t end, uint64_t *wh
   if (begin >= end || pto_left_is_empty (left))
     return;
   pthread_mutex_lock (&left->lock);
-  if (reserve (left, 2))
-    {
-      cut (left, begin);
-      cut (left, end);
-    }
-  for (uint32_t at = find (left, begin); at < count (left) && left->spans[at].begin < end; at++)
-    {
-      struct pto_left_span *span = &left->spans[at];
+  if (pto_spans_reserve (&left->spans, 2))
+    pto_spans_cut (&left->spans, begin, end);
+  PTO_SPANS_EACH (i, &left->spans, begin, end)
+  {
+    struct pto_span *span = &left->spans.list[i];
 
-      if (span->state == PTO_LEFT_LOST)
-        continue;
-      if (span->state == PTO_LEFT_LEFT)
-        span->state = PTO_LEFT_WANTED;
-      who[span->child / 64] |= UINT64_C (1) << (span->child % 64);
-    }
-  pthread_mutex_unlock (&left->lock);
+    if (state_of (span) == PTO_LEFT_LOST)
+      continue;
+    if (state_of (span) == PTO_LEFT_LEFT)
+      set_state (span, PTO_LEFT_WANTED);
+    who[pto_left_child (span) / 64] |= UINT64_C (1) << (pto_left_child (span) % 64);
+  }
+  unlock (left);
 }
 
-void
-pto_left_want_all (struct pto_left *left, uint32_t child)
-{
-  if (pto_left_is_empty (left))
-    return;
-  pthread_mutex_lock (&left->lock);
-  for (uint32_t at = 0; at < count (left); at++)
-    if (left->spans[at].child == child && left->spans[at].state == PTO_LEFT_LEFT)
-      left->spans[at].state = PTO_LEFT_WANTED;
-  pthread_mutex_unlock (&left->lock);
-}
-
-uint32_t
-pto_left_ask (struct pto_left *left, uint32_t child, struct pto_left_range *ranges, uint32_t max)
+/* All that a child has in the one state is in the other. ranges: is told of max of them; NULL: of
+ * none. Returns how many. */
+static uint32_t
+turn (struct pto_left *left, uint32_t child, enum pto_left_state from, enum pto_left_state to,
+      struct pto_left_range *ranges, uint32_t max)
 {
   uint32_t n = 0;
 
   if (pto_left_is_empty (left))
     return 0;
   pthread_mutex_lock (&left->lock);
-  for (uint32_t at = 0; at < count (left) && n < max; at++)
+  for (uint32_t i = 0; i < left->spans.n && n < max; i++)
     {
-      struct pto_left_span *span = &left->spans[at];
+      struct pto_span *span = &left->spans.list[i];
 
-      if (span->child != child || span->state != PTO_LEFT_WANTED)
+      if (pto_left_child (span) != child || state_of (span) != from)
         continue;
-      span->state = PTO_LEFT_ASKED;
-      ranges[n++] = (struct pto_left_range){ span->begin, span->end };
+      set_state (span, to);
+      if (ranges != NULL)
+        ranges[n] = (struct pto_left_range){ span->begin, span->end };
+      n++;
     }
-  pthread_mutex_unlock (&left->lock);
+  unlock (left);
   return n;
+}
+
+void
+pto_left_want_all (struct pto_left *left, uint32_t child)
+{
+  turn (left, child, PTO_LEFT_LEFT, PTO_LEFT_WANTED, NULL, UINT32_MAX);
+}
+
+uint32_t
+pto_left_ask (struct pto_left *left, uint32_t child, struct pto_left_range *ranges, uint32_t max)
+{
+  return turn (left, child, PTO_LEFT_WANTED, PTO_LEFT_ASKED, ranges, max);
 }
 
 void
 pto_left_come (struct pto_left *left, uint32_t child)
 {
   pthread_mutex_lock (&left->lock);
-  for (uint32_t at = 0; at < count (left);)
-    if (left->spans[at].child == child && left->spans[at].state == PTO_LEFT_ASKED)
-      drop (left, at);
-    else
-      at++;
-  pthread_mutex_unlock (&left->lock);
+  for (uint32_t i = left->spans.n; i-- > 0;)
+    if (pto_left_child (&left->spans.list[i]) == child
+        && state_of (&left->spans.list[i]) == PTO_LEFT_ASKED)
+      pto_spans_drop (&left->spans, i);
+  unlock (left);
 }
 
 void
 pto_left_lose (struct pto_left *left, uint32_t child)
 {
-  if (pto_left_is_empty (left))
-    return;
-  pthread_mutex_lock (&left->lock);
-  for (uint32_t at = 0; at < count (left); at++)
-    if (left->spans[at].child == child)
-      left->spans[at].state = PTO_LEFT_LOST;
-  pthread_mutex_unlock (&left->lock);
+  for (enum pto_left_state from = PTO_LEFT_LEFT; from < PTO_LEFT_LOST; from++)
+    turn (left, child, from, PTO_LEFT_LOST, NULL, UINT32_MAX);
 }

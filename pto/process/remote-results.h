@@ -16,6 +16,8 @@
  */
 #pragma once
 
+#include "spans.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,13 +33,6 @@ enum pto_left_state
   PTO_LEFT_LOST
 };
 
-struct pto_left_span
-{
-  uint64_t begin, end;
-  uint32_t child;
-  enum pto_left_state state;
-};
-
 /* What FETCH names; in its body one behind the other. */
 struct pto_left_range
 {
@@ -47,11 +42,16 @@ struct pto_left_range
 struct pto_left
 {
   pthread_mutex_t lock;
-  struct pto_left_span *spans; /* by address, apart */
-  uint32_t capacity;
-  /* W: under the lock; R: anybody, relaxed: above. */
+  struct pto_spans spans; /* tag: the child, above two bits of its state */
+  /* Of them. W: under the lock; R: anybody, relaxed: above. */
   _Atomic uint32_t n;
 };
+
+static inline uint32_t
+pto_left_child (const struct pto_span *span)
+{
+  return (uint32_t) (span->tag >> 2);
+}
 
 void pto_left_init (struct pto_left *left);
 void pto_left_destroy (struct pto_left *left);

@@ -165,7 +165,7 @@ serve_second (void *data)
   struct pto_solo *solo = data;
   struct lane *lane = &solo->lanes[1];
 
-  pto_mailbox_serve (NULL, pto_mailbox_of (&lane->link), lane->hub, 0, false, &lane->server);
+  pto_mailbox_serve (NULL, lane->link.mailbox, lane->hub, 0, false, &lane->server);
 }
 
 static bool
@@ -192,8 +192,7 @@ child_main (void *data)
       fprintf (stderr, "%s\n", error);
       return EXIT_FAILURE;
     }
-  return pto_mailbox_serve (NULL, pto_mailbox_of (&lane->link), lane->hub, 0, may_spin (),
-                            &lane->server)
+  return pto_mailbox_serve (NULL, lane->link.mailbox, lane->hub, 0, may_spin (), &lane->server)
              ? 0
              : PTO_EXIT_ORPHAN;
 }

@@ -4,9 +4,9 @@
  */
 #include "staging.h"
 
-#include "core/bits.h"
 #include "core/memory-guards.h"
 #include "exec/translate.h"
+#include "spans.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,16 +28,6 @@ struct stand_in
   bool writable;                       /* all of that */
 };
 
-/* Ranges, ascending; none touches another. */
-struct spans
-{
-  struct span
-  {
-    uint64_t begin, end;
-  } * list;
-  uint32_t n, size;
-};
-
 /* Bytes that were copied for tasks which say that they only read them. */
 struct only_read
 {
@@ -52,8 +42,8 @@ struct pto_stage
   uint32_t guard;
   struct stand_in *stand_ins;
   uint32_t n, size;
-  struct spans copied;  /* into stand-ins */
-  struct spans written; /* to be copied back */
+  struct pto_spans copied;  /* into stand-ins */
+  struct pto_spans written; /* to be copied back */
   struct only_read *only_read;
   uint32_t n_only_read, only_read_size;
   bool is_fenced; /* what was copied is in the list of fences */
@@ -83,8 +73,8 @@ pto_stage_free (struct pto_stage *stage)
   for (uint32_t i = 0; i < stage->n; i++)
     drop (&stage->stand_ins[i]);
   free (stage->stand_ins);
-  free (stage->copied.list);
-  free (stage->written.list);
+  pto_spans_clear (&stage->copied);
+  pto_spans_clear (&stage->written);
   free (stage->only_read);
   free (stage);
 }
@@ -100,15 +90,6 @@ pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map)
     stage->stand_ins[i].checked_begin = stage->stand_ins[i].checked_end = 0;
 }
 
-/* --- spans --- */
-
-/* Of the first that ends at the address or behind it. */
-static uint32_t
-find_span (const struct spans *spans, uint64_t address)
-{
-  return pto_bisect (i, spans->n, spans->list[i].end < address);
-}
-
 /* Makes room for one more item of a list. Returns NULL without memory; the list stays. */
 static void *
 grow (void *list, uint32_t *size, size_t item)
@@ -119,31 +100,6 @@ grow (void *list, uint32_t *size, size_t item)
   if (larger != NULL)
     *size = more;
   return larger;
-}
-
-static bool
-add_span (struct spans *spans, uint64_t begin, uint64_t end)
-{
-  uint32_t first = find_span (spans, begin), last = first;
-
-  while (last < spans->n && spans->list[last].begin <= end)
-    {
-      begin = spans->list[last].begin < begin ? spans->list[last].begin : begin;
-      end = spans->list[last].end > end ? spans->list[last].end : end;
-      last++;
-    }
-  if (last == first && spans->n == spans->size)
-    {
-      struct span *list = grow (spans->list, &spans->size, sizeof *list);
-
-      if (list == NULL)
-        return false;
-      spans->list = list;
-    }
-  memmove (&spans->list[first + 1], &spans->list[last], (spans->n - last) * sizeof *spans->list);
-  spans->list[first] = (struct span){ begin, end };
-  spans->n = spans->n - (last - first) + 1;
-  return true;
 }
 
 /* --- stand-ins --- */
@@ -193,7 +149,7 @@ add_stand_in (struct pto_stage *stage, uint64_t begin, uint64_t end)
 static bool
 is_copied (const struct pto_stage *stage, uint64_t begin, uint64_t end)
 {
-  uint32_t i = find_span (&stage->copied, begin + 1);
+  uint32_t i = pto_spans_find (&stage->copied, begin);
 
   return i < stage->copied.n && stage->copied.list[i].begin < end;
 }
@@ -303,7 +259,7 @@ static bool
 copy_in (struct pto_stage *stage, const struct stand_in *stand_in, uint64_t begin, uint64_t end,
          bool written)
 {
-  uint32_t i = find_span (&stage->copied, begin + 1);
+  uint32_t i = pto_spans_find (&stage->copied, begin);
   bool ok = true;
 
   while (begin < end)
@@ -331,7 +287,7 @@ fence_behind (const struct pto_stage *stage, uint64_t begin, uint64_t end)
   const struct stand_in *stand_in = find_stand_in (stage, end - 1, end);
   uint64_t address = stand_in->base + (end - stand_in->begin);
   uint64_t room = stand_in->piece + stand_in->piece_bytes - address;
-  uint32_t next = find_span (&stage->copied, end + 1);
+  uint32_t next = pto_spans_find (&stage->copied, end);
 
   if (room > stage->guard)
     room = stage->guard;
@@ -346,7 +302,7 @@ fence_behind (const struct pto_stage *stage, uint64_t begin, uint64_t end)
 static bool
 add_copied (struct pto_stage *stage, uint64_t begin, uint64_t end)
 {
-  uint32_t i = find_span (&stage->copied, end);
+  uint32_t i = pto_spans_find (&stage->copied, end - 1);
   struct pto_fence fence;
 
   if (stage->guard > 0 && (i == stage->copied.n || end < stage->copied.list[i].begin))
@@ -354,7 +310,7 @@ add_copied (struct pto_stage *stage, uint64_t begin, uint64_t end)
       fence = fence_behind (stage, begin, end);
       pto_fence_mend (&fence);
     }
-  return add_span (&stage->copied, begin, end);
+  return pto_spans_set (&stage->copied, begin, end, 0);
 }
 
 uint64_t
@@ -412,7 +368,7 @@ pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool
       stand_in->writable = mapping.writable;
     }
   if (!copy_in (stage, stand_in, address, end, written) || !add_copied (stage, address, end)
-      || (written && !add_span (&stage->written, address, end)))
+      || (written && !pto_spans_set (&stage->written, address, end, 0)))
     {
       pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory to note what is copied"));
       return 0;
@@ -492,7 +448,7 @@ copy_only_read_back (const struct pto_stage *stage, struct pto_report *report)
 /* Of a span that lies across several stand-ins, what lies in the last: any address there finds it.
  */
 static struct pto_fence
-last_fence (const struct pto_stage *stage, const struct span *span)
+last_fence (const struct pto_stage *stage, const struct pto_span *span)
 {
   const struct stand_in *stand_in = find_stand_in (stage, span->end - 1, span->end);
 

@@ -140,7 +140,7 @@ pto_buffer_new (guint64 size, GError **error)
 
   if (size == 0 || size > G_MAXSSIZE - PTO_FENCE_BYTES)
     {
-      pto_refuse (error,
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                   _ ("a buffer of %" PRIu64 " bytes can not be made: the size must be 1 to %zd"),
                   size, G_MAXSSIZE - PTO_FENCE_BYTES);
       return NULL;
@@ -393,7 +393,7 @@ check_range (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
 {
   return (offset <= buffer->size && size <= buffer->size - offset)
          || pto_refuse (
-             error,
+             error, PTO_ERROR_INVALID_ARGS,
              _ ("%" PRIu64 " bytes at offset %" PRIu64 " reach beyond a buffer of %zu bytes"), size,
              offset, buffer->size);
 }
@@ -564,7 +564,8 @@ pto_buffer_export (PtoBuffer *buffer, guint64 offset, guint64 size, GError **err
     return NULL;
   if (size == 0)
     {
-      pto_refuse (error, _ ("0 bytes of a buffer can not be exported: at least 1 is wanted"));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("0 bytes of a buffer can not be exported: at least 1 is wanted"));
       return NULL;
     }
   if (buffer->ops != NULL)

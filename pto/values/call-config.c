@@ -528,18 +528,19 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
 
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
     if (get_number (config, i) < 0 || get_number (config, i) > numbers[i].most)
-      return pto_refuse (error, _ ("%s is %d: it must be %s"), numbers[i].name,
-                         get_number (config, i), _ (numbers[i].values));
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("%s is %d: it must be %s"),
+                         numbers[i].name, get_number (config, i), _ (numbers[i].values));
   if (prefix > 1023)
-    return pto_refuse (error, _ ("output_prefix has %zu bytes: at most 1023 are allowed"), prefix);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("output_prefix has %zu bytes: at most 1023 are allowed"), prefix);
   if (filter > 0 && prefix + filter > 1022)
     return pto_refuse (
-        error,
+        error, PTO_ERROR_INVALID_ARGS,
         _ ("output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together"),
         prefix, filter);
   why = pto_dump_check_filter (pto_call_config_get_dump_filter (config));
   if (why != NULL)
-    return pto_refuse (error, "%s", why);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, "%s", why);
   return TRUE;
 }
 

@@ -148,8 +148,9 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
         *bits &= (G_GUINT64_CONSTANT (1) << 8 * size) - 1;
     }
   else if (ok && dtype == PTO_DTYPE_FLOAT32 && isfinite (number) && !isfinite (single))
-    return pto_refuse (error, _ ("%s is %Lg, which float32 can not hold: it ends at %g"), what,
-                       number, (double) FLT_MAX);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("%s is %Lg, which float32 can not hold: it ends at %g"), what, number,
+                       (double) FLT_MAX);
   else if (ok && dtype == PTO_DTYPE_FLOAT32)
     memcpy (bits, &single, sizeof single);
   else if (ok && dtype == PTO_DTYPE_FLOAT64)
@@ -163,8 +164,8 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
       g_autofree char *text
           = G_IS_VALUE (value) ? g_strdup_value_contents (value) : g_strdup (_ ("not set"));
 
-      pto_refuse (error, _ ("%s is %s, which is no number of the type %s"), what, text,
-                  pto_dtype_name ((DataType) dtype));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("%s is %s, which is no number of the type %s"),
+                  what, text, pto_dtype_name ((DataType) dtype));
     }
   return ok;
 }

@@ -86,7 +86,7 @@ fail_format (const char *text, GError **error)
   g_autofree char *shown = g_utf8_make_valid (text, (gssize) MIN (strlen (text), 40));
 
   return pto_refuse (
-      error,
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("\"%s\"%s is no token of a buffer: Buffer.export() gives one, to be kept as it "
          "is"),
       shown, strlen (text) > 40 ? "..." : "");
@@ -111,14 +111,15 @@ pto_memory_token_from_string (const char *text, const PtoTokenSeal *seal, const 
       g_autofree char *other = g_utf8_make_valid (words[2], -1);
 
       return pto_refuse (
-          error,
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("the token is of memory of %s of another program, or of another tree of this "
              "one, which %s has not: only the tree that has exported it can import it"),
           other, path);
     }
   digits = make_seal (seal, text, strlen (text) - SEAL_DIGITS - 1);
   if (!is_equal (digits, words[N_WORDS - 1]))
-    return pto_refuse (error, _ ("the token was changed, or made up: its seal does not fit"));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("the token was changed, or made up: its seal does not fit"));
   /* Numbers are those that were sealed. */
   token->path = g_strdup (words[2]);
   token->life = (guint32) g_ascii_strtoull (words[3], NULL, 10);

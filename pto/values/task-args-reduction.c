@@ -112,13 +112,13 @@ pto_arg_find_reduction (const PtoArg *arg, guint index, gint32 *combine, guint64
     }
   if (arg->operation >= PTO_N_OPERATORS)
     return pto_refuse (
-        error,
+        error, PTO_ERROR_INVALID_ARGS,
         _ ("argument %u is reduced, but nothing says how: add it by add_reduction() with an "
            "operator (sum, prod, min or max), or by add_reduction_kernel()"),
         index);
   if (!pto_combine_knows ((enum pto_operator) arg->operation, dtype))
     return pto_refuse (
-        error,
+        error, PTO_ERROR_INVALID_ARGS,
         _ ("argument %u: the chip has no %s of %s elements: it has one of integers, "
            "float64, float32, float16 and bfloat16; give a kernel that combines these"),
         index, pto_builtin_name (PTO_KERNEL_SUM - arg->operation),

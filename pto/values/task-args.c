@@ -212,7 +212,8 @@ pto_task_args_check_terms (const PtoTaskArgs *args, gboolean may_reduce, GError 
   else
     what = pto_task_terms_describe_several (&args->terms);
   return what == NULL
-         || pto_refuse (error, _ ("%s: only a submit has that, give its list without it"), what);
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                        _ ("%s: only a submit has that, give its list without it"), what);
 }
 
 gboolean
@@ -221,8 +222,9 @@ pto_task_terms_take_condition (PtoTaskTerms *group, const PtoTaskTerms *member, 
   if (member->condition == NULL)
     return TRUE;
   if (group->condition != NULL)
-    return pto_refuse (error, _ ("the arguments of two members have a condition: a group runs as a "
-                                 "whole, so one says it for all"));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("the arguments of two members have a condition: a group runs as a "
+                          "whole, so one says it for all"));
   group->condition = member->condition;
   group->n_index = member->n_index;
   memcpy (group->index, member->index, sizeof group->index);
@@ -781,7 +783,8 @@ check_number (const PtoArg *arg, guint index, GError **error)
 
   memcpy (&value, &arg->scalar, sizeof value);
   return (!isfinite (value) || isfinite ((float) value))
-         || pto_refuse (error, _ ("argument %u: %s is too large for a float: give a double"), index,
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                        _ ("argument %u: %s is too large for a float: give a double"), index,
                         g_ascii_formatd (text, sizeof text, "%g", value));
 }
 
@@ -803,7 +806,7 @@ pto_args_admit (const PtoArg *args, guint n_args, PtoArgsUse use, guint64 run, G
         }
       if (use == PTO_ARGS_OF_CHIP && pto_remote_range_has (pto_tensor_get_address (arg->tensor)))
         return pto_refuse (
-            error,
+            error, PTO_ERROR_INVALID_ARGS,
             _ ("argument %u is memory of a remote worker, which is for tasks of that worker, "
                "not for chips here: let such a task copy it into a buffer"),
             i);
@@ -811,7 +814,7 @@ pto_args_admit (const PtoArg *args, guint n_args, PtoArgsUse use, guint64 run, G
         continue;
       refusal = pto_tensor_get_refusal (arg->tensor);
       if (refusal != NULL)
-        pto_refuse (error, _ ("argument %u: %s"), i, refusal);
+        pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), i, refusal);
       else
         pto_args_set_not_writable (i, arg->direction, error);
       return FALSE;
@@ -826,7 +829,7 @@ pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint6
   param->tensor = *pto_tensor_peek (arg->tensor);
   return pto_tensor_is_shape (arg->tensor, rt, run)
          || pto_refuse (
-             error,
+             error, PTO_ERROR_INVALID_ARGS,
              _ ("argument %u is scratch memory, which is the task's alone, but its tensor is of "
                 "memory that others see: give it one that says a type and a shape only"),
              index);
@@ -842,7 +845,7 @@ pto_arg_name_error (guint index, GError **error)
 void
 pto_args_set_not_writable (guint index, PtoDirection direction, GError **error)
 {
-  pto_refuse (error,
+  pto_refuse (error, PTO_ERROR_INVALID_ARGS,
               _ ("argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
                  "that is not writable, or the copy of a list"),
               index, pto_direction_describe (direction));
@@ -864,13 +867,13 @@ pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
         = _ ("another worker gets whole tensors only, and this view is not contiguous: copy it, "
              "or give the tensor and an offset");
   if (refusal != NULL)
-    return pto_refuse (error, _ ("argument %u: %s"), index, refusal);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), index, refusal);
   memset (packed, 0, sizeof *packed);
   shape = pto_tensor_get_shape (tensor, &n_dims);
   for (gsize i = 0; i < n_dims; i++)
     {
       if (shape[i] > G_MAXUINT32)
-        return pto_refuse (error,
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                            _ ("argument %u: extent %" PRIu64
                               " is too large for another worker: at most %u, split the dimension"),
                            index, shape[i], G_MAXUINT32);
@@ -888,7 +891,7 @@ pto_task_args_check_order (const PtoTaskArgs *args, GError **error)
   for (guint i = args->n_tensors; i < args->args->len; i++)
     if (g_array_index (args->args, PtoArg, i).tensor != NULL)
       return pto_refuse (
-          error,
+          error, PTO_ERROR_INVALID_ARGS,
           _ ("argument %u is a tensor behind a scalar: another worker gets tensors first, "
              "then scalars"),
           i);
@@ -938,7 +941,7 @@ pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
         return NULL;
       if (tensors[i].data == 0)
         {
-          pto_refuse (error,
+          pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                       _ ("argument %u is a tensor without memory: only a submit gives it some"), i);
           return NULL;
         }
@@ -982,7 +985,8 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
 {
   if (pto_blob_size (view->tensor_count, view->scalar_count) != size)
     return pto_refuse (
-        error, _ ("no blob of arguments: %d tensors and %d scalars are %" PRIu64 " bytes, not %zu"),
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("no blob of arguments: %d tensors and %d scalars are %" PRIu64 " bytes, not %zu"),
         view->tensor_count, view->scalar_count,
         (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
   for (int32_t i = 0; i < view->tensor_count; i++)
@@ -994,7 +998,8 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
       for (guint k = 0; ok && k < PTO2_TENSOR_MAX_DIMS; k++)
         ok = (tensor->shapes[k] != 0) == (k < tensor->ndims);
       if (!ok)
-        return pto_refuse (error, _ ("no blob of arguments: what it has for tensor %d is none"), i);
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                           _ ("no blob of arguments: what it has for tensor %d is none"), i);
     }
   return TRUE;
 }
@@ -1029,7 +1034,8 @@ pto_task_args_new_from_blob (GBytes *blob, GError **error)
   aligned = g_memdup2 (g_bytes_get_data (blob, NULL), size);
   if (!pto_args_view_init (&view, aligned, size))
     {
-      pto_refuse (error, _ ("no blob of arguments: %zu bytes do not hold what it says"), size);
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("no blob of arguments: %zu bytes do not hold what it says"), size);
       return NULL;
     }
   if (!check_view (&view, size, error))

@@ -134,7 +134,7 @@ tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
       };
       g_autofree char *text = pto_tensor_to_string (tensor);
 
-      pto_refuse (error, _ ("tensor %s: %s"), text,
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("tensor %s: %s"), text,
                   raw->status == PTO2_TENSOR_BAD_SHAPE   ? describe_refusal ((guint) raw->dtype)
                   : raw->status < G_N_ELEMENTS (reasons) ? _ (reasons[raw->status])
                                                          : _ ("it can not be used"));
@@ -175,15 +175,16 @@ make_inside (const char *what, guint64 address, guint64 size, guint64 offset, Pt
 {
   *raw = make_external (address + offset, dtype, n_dims, shape);
   if (raw->status != PTO2_TENSOR_OK)
-    return pto_refuse (error, "%s", describe_refusal ((guint) dtype));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, "%s", describe_refusal ((guint) dtype));
   if (offset > size || raw->buffer.size > size - offset)
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("a tensor of %" PRIu64 " bytes at offset %" PRIu64
                           " does not fit in %s of %" PRIu64 " bytes"),
                        (guint64) raw->buffer.size, offset, what, size);
   if (offset % pto_dtype_get_size (dtype) != 0)
-    return pto_refuse (error, _ ("offset %" PRIu64 " is no multiple of the element size %u"),
-                       offset, pto_dtype_get_size (dtype));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("offset %" PRIu64 " is no multiple of the element size %u"), offset,
+                       pto_dtype_get_size (dtype));
   return TRUE;
 }
 
@@ -445,8 +446,9 @@ pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const gu
 
   if (n_dims != tensor->raw.ndims)
     {
-      pto_refuse (error, _ ("a view with %zu dimensions can not be taken of a tensor with %u"),
-                  n_dims, tensor->raw.ndims);
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("a view with %zu dimensions can not be taken of a tensor with %u"), n_dims,
+                  tensor->raw.ndims);
       return NULL;
     }
   raw = pto2_tensor_view (&tensor->raw, (const uint64_t *) shape, (const uint64_t *) offsets);
@@ -534,7 +536,8 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
     return tensor_new_view (tensor, &raw, error);
   if (!pto_tensor_is_contiguous (tensor))
     {
-      pto_refuse (error, _ ("elements at other distances can be had of a contiguous tensor only"));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("elements at other distances can be had of a contiguous tensor only"));
       return NULL;
     }
   left = pto_tensor_get_n_elements (tensor);
@@ -555,7 +558,8 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
     raw.status = PTO2_TENSOR_OUT_OF_BOUNDS;
   if (raw.status == PTO2_TENSOR_OK && !is_apart (n_dims, shape, strides))
     {
-      pto_refuse (error, _ ("elements at these distances would lie at one place: copy them"));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("elements at these distances would lie at one place: copy them"));
       return NULL;
     }
   raw.start_offset += offset;
@@ -870,8 +874,9 @@ pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
   address = pto_tensor_get_address (tensor);
   if (pto_tensor_is_remote (tensor))
     {
-      pto_refuse (error, _ ("the tensor is memory of a remote worker, and is not here: read and "
-                            "write its buffer"));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("the tensor is memory of a remote worker, and is not here: read and "
+                     "write its buffer"));
       return NULL;
     }
   if (address != 0 && tensor->raw.status == PTO2_TENSOR_OK)
@@ -880,7 +885,7 @@ pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
                                        (GDestroyNotify) pto_tensor_unref, pto_tensor_ref (tensor));
   text = pto_tensor_to_string (tensor);
   pto_refuse (
-      error,
+      error, PTO_ERROR_INVALID_ARGS,
       _ ("tensor %s has no memory: a task outputs it, it stands for one of a graph's launch, or "
          "its shape is refused"),
       text);
@@ -1085,7 +1090,7 @@ begin_record (PtoTensor *root, Record *record, guint64 run, gboolean reads, GErr
   if (reads
       && (record->run != 0 || record != &root->first
           || g_atomic_pointer_get (&root->others) != NULL))
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("the tensor is one of another run, and what that wrote is gone: let "
                           "a task of this run output it first, or keep its data in an array "
                           "or a buffer"));

@@ -76,8 +76,8 @@ report_unknown (const guint8 *digest, const char *path, GError **error)
   char text[2 * PTO_DIGEST_SIZE + 1];
 
   pto_digest_to_string (digest, text);
-  pto_worker_fail (error, PTO_ERROR_NOT_FOUND, _ ("nothing with the digest %s is registered on %s"),
-                   text, path);
+  pto_refuse (error, PTO_ERROR_NOT_FOUND, _ ("nothing with the digest %s is registered on %s"),
+              text, path);
 }
 
 static void
@@ -192,8 +192,8 @@ add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
   if (g_hash_table_contains (self->targets, call->digest))
     return TRUE;
   if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources, &is_named))
-    return pto_worker_fail (error, PTO_ERROR_TAMPERED,
-                            _ ("a registration of which only a part has arrived"));
+    return pto_refuse (error, PTO_ERROR_TAMPERED,
+                       _ ("a registration of which only a part has arrived"));
   return add_target (self, call->digest, descriptor, sources, FALSE, error);
 }
 
@@ -314,7 +314,7 @@ check_language (const PtoRegistration *registration, GError **error)
 {
   if (!pto_callable_is_javascript (registration->callable))
     return TRUE;
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_NOT_SUPPORTED,
       _ ("\"%s\" is a function of JavaScript, which no worker below can call, be it a process or a "
          "thread: an orchestration of a C library can be one "
@@ -333,22 +333,21 @@ find_target (PtoChild *self, const guint8 *digest, GError **error)
     return target;
   tombstone = g_hash_table_lookup (self->tombstones, digest);
   if (target != NULL)
-    pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
-                     _ ("\"%s\" is not registered on %s yet: others have not agreed to it"),
-                     target->registration->name, self->path);
+    pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                _ ("\"%s\" is not registered on %s yet: others have not agreed to it"),
+                target->registration->name, self->path);
   else if (tombstone == NULL)
     report_unknown (digest, self->path, error);
   else if (tombstone->was_committed)
-    pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
-                     _ ("\"%s\" was unregistered on %s before this task of it came: register it "
-                        "again, or unregister it later"),
-                     tombstone->name, self->path);
+    pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                _ ("\"%s\" was unregistered on %s before this task of it came: register it "
+                   "again, or unregister it later"),
+                tombstone->name, self->path);
   else
-    pto_worker_fail (
-        error, PTO_ERROR_NOT_FOUND,
-        _ ("the registration of \"%s\" was taken back on %s, since it failed somewhere: "
-           "register it again"),
-        tombstone->name, self->path);
+    pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                _ ("the registration of \"%s\" was taken back on %s, since it failed somewhere: "
+                   "register it again"),
+                tombstone->name, self->path);
   return NULL;
 }
 
@@ -438,8 +437,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
         pto_worker_take_down (self->worker, PTO_WORKER_STATE_NEW, FALSE);
       break;
     default:
-      pto_worker_fail (&error, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),
-                       (int) call->request, self->path);
+      pto_refuse (&error, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),
+                  (int) call->request, self->path);
     }
   if (error != NULL)
     {

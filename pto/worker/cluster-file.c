@@ -1116,7 +1116,7 @@ pto_worker_add_cluster (PtoWorker *worker, PtoClusterFile *file, GError **error)
   n = count_workers (file);
   n_before = pto_worker_get_n_workers (worker) + pto_worker_get_n_sub_workers (worker);
   if (n + n_before > PTO_MAX_CHILDREN)
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_INVALID_ARGS,
         _ ("%s names %u workers: a worker has at most %d below it, and there are %u"),
         file->manifest.file, n, PTO_MAX_CHILDREN, n_before);

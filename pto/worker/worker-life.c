@@ -45,7 +45,7 @@ pto_worker_check_process (PtoWorker *self, GError **error)
   if (!pto_worker_is_foreign (self))
     return TRUE;
   path = pto_worker_dup_path (self);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_BUSY,
       _ ("worker %s belongs to process %d, and this one is a copy of it: use it there"), path,
       g_atomic_int_get (&self->process));
@@ -56,7 +56,7 @@ pto_worker_check_open (PtoWorker *self, GError **error)
 {
   if (self->state != PTO_WORKER_STATE_CLOSED && !g_atomic_int_get (&self->closing))
     return TRUE;
-  return pto_worker_fail (error, PTO_ERROR_CLOSED, _ ("the worker is closed"));
+  return pto_refuse (error, PTO_ERROR_CLOSED, _ ("the worker is closed"));
 }
 
 /* With the lock. */
@@ -89,9 +89,9 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
       if (!self->in_use)
         break;
       if (self->user == g_thread_self () || get_own_orchestrator (self) != NULL)
-        return pto_worker_fail (error, PTO_ERROR_BUSY, "%s", PTO_WORKER_OWN_RUN);
+        return pto_refuse (error, PTO_ERROR_BUSY, "%s", PTO_WORKER_OWN_RUN);
       if (!is_asynchronous && self->waiting_functions > 0)
-        return pto_worker_fail (
+        return pto_refuse (
             error, PTO_ERROR_BUSY,
             _ ("an asynchronous run whose orchestration function may need this thread is under way: "
                "wait for it to finish first"));
@@ -181,7 +181,7 @@ check_children (PtoWorker *worker, GError **error)
       if (pto_worker_get_state (child) != PTO_WORKER_STATE_CLOSED)
         continue;
       path = pto_worker_dup_path (child);
-      return pto_worker_fail (
+      return pto_refuse (
           error, PTO_ERROR_CLOSED,
           _ ("%s was closed before the worker above it has started: close that one instead, "
              "which closes all below it"),
@@ -207,7 +207,8 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
   pto_answer_look_at_environment ();
   if (cancellable != NULL)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancel_start), starting, NULL);
-  ok = check_children (worker, error) && machine->ops->prepare (machine, error);
+  ok = check_children (worker, error)
+       && (machine->ops->prepare == NULL || machine->ops->prepare (machine, error));
   /* A thread more, behind all forks: a start that takes long can be asked, too. A chip forks when
    * it starts. */
   if (ok && worker->node.level > 2)
@@ -336,7 +337,7 @@ pto_worker_start (PtoWorker *worker, GCancellable *cancellable, GError **error)
   if (worker->node.parent == NULL || worker->serves)
     return bring_up (worker, cancellable, error);
   path = pto_worker_dup_path (worker);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_BUSY,
       _ ("%s is brought up by the worker above it, in its own process: start that one, and "
          "submit to this one"),

@@ -99,15 +99,15 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
     call.cancellable = g_cancellable_get_current ();
 
   if (self->node.remote != NULL && self->node.parent == NULL)
-    return pto_worker_fail (error, PTO_ERROR_CLOSED,
-                            _ ("the worker that this remote one was added to is gone: keep that as "
-                               "long as this one"));
+    return pto_refuse (error, PTO_ERROR_CLOSED,
+                       _ ("the worker that this remote one was added to is gone: keep that as "
+                          "long as this one"));
   /* What has workers below it has none of its own. */
   if (call.machine == NULL || call.machine->ops->use_memory == NULL
       || (keeper == self && call.machine->ops->submit != NULL))
-    return pto_worker_fail (error, PTO_ERROR_NOT_SUPPORTED,
-                            _ ("a worker of level %u has no device memory: use a buffer"),
-                            self->node.level);
+    return pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                       _ ("a worker of level %u has no device memory: use a buffer"),
+                       self->node.level);
   call.memory.child = keeper == self ? G_MAXUINT : self->node.number;
   if (!pto_worker_check_process (keeper, error))
     return FALSE;
@@ -133,7 +133,7 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
       && !g_cancellable_is_cancelled (call.cancellable))
     {
       g_clear_error (&call.error);
-      pto_worker_fail (&call.error, PTO_ERROR_CLOSED, _ ("the worker is closed"));
+      pto_refuse (&call.error, PTO_ERROR_CLOSED, _ ("the worker is closed"));
     }
   if (!call.done)
     g_propagate_error (error, call.error);
@@ -227,11 +227,10 @@ block_export (gpointer owner, guint64 address, guint64 size, GError **error)
 
   if (block->worker->node.remote == NULL)
     {
-      pto_worker_fail (
-          error, PTO_ERROR_NOT_SUPPORTED,
-          _ ("the buffer is device memory of %s, which is no remote worker: whoever sees "
-             "it has it by its address"),
-          path);
+      pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                  _ ("the buffer is device memory of %s, which is no remote worker: whoever sees "
+                     "it has it by its address"),
+                  path);
       return NULL;
     }
   if (!use_memory (block->worker, &call, NULL, error))
@@ -425,20 +424,19 @@ find_exported (PtoWorker *self, const PtoMemoryToken *token, GError **error)
     return NULL;
   if (life.life != token->life)
     {
-      pto_worker_fail (error, PTO_ERROR_WORKER_LOST,
-                       _ ("the token is of memory of life %u of %s, which was lost, and all of its "
-                          "memory with it; this is its life %u: ask that one for memory"),
-                       token->life, token->path, life.life);
+      pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                  _ ("the token is of memory of life %u of %s, which was lost, and all of its "
+                     "memory with it; this is its life %u: ask that one for memory"),
+                  token->life, token->path, life.life);
       return NULL;
     }
   block = find_block (get_keeper (self), token->number);
   if (block == NULL)
     {
-      pto_worker_fail (
-          error, PTO_ERROR_INVALID_ARGS,
-          _ ("the token is of memory of %s that was given back: a token keeps nothing, it "
-             "is there as long as a buffer of it"),
-          token->path);
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("the token is of memory of %s that was given back: a token keeps nothing, it "
+                     "is there as long as a buffer of it"),
+                  token->path);
       return NULL;
     }
   check.device = block->address + token->offset;
@@ -492,11 +490,10 @@ pto_worker_import_buffer (PtoWorker *worker, const char *token, GError **error)
   path = pto_worker_dup_path (worker);
   if (keeper == worker)
     {
-      pto_worker_fail (
-          error, PTO_ERROR_NOT_SUPPORTED,
-          _ ("%s is no remote worker, and has no memory that could be imported: a buffer "
-             "of this process is used as it is"),
-          path);
+      pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                  _ ("%s is no remote worker, and has no memory that could be imported: a buffer "
+                     "of this process is used as it is"),
+                  path);
       return NULL;
     }
   g_mutex_lock (&keeper->lock);
@@ -507,11 +504,10 @@ pto_worker_import_buffer (PtoWorker *worker, const char *token, GError **error)
   owner = named.path;
   if (strcmp (owner, path) != 0)
     {
-      pto_worker_fail (
-          error, PTO_ERROR_INVALID_ARGS,
-          _ ("the token is of memory of %s, which %s does not share: import it there, and "
-             "copy it by Buffer.copy_to() into memory of %s (Worker.alloc_buffer())"),
-          owner, path, path);
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("the token is of memory of %s, which %s does not share: import it there, and "
+                     "copy it by Buffer.copy_to() into memory of %s (Worker.alloc_buffer())"),
+                  owner, path, path);
       return NULL;
     }
   block = find_exported (worker, &named, error);
@@ -584,7 +580,7 @@ pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
   is_owned = g_hash_table_contains (keeper->blocks, &address);
   g_mutex_unlock (&keeper->lock);
   if (is_owned)
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_INVALID_ARGS,
         _ ("0x%" PRIx64 " belongs to a buffer: it is given back with the last reference to that"),
         address);
@@ -656,7 +652,7 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
   data = g_try_malloc (MAX (size, 1));
   if (data == NULL)
     {
-      pto_worker_fail (error, PTO_ERROR_NO_MEMORY, _ ("no memory for %" PRIu64 " bytes"), size);
+      pto_refuse (error, PTO_ERROR_NO_MEMORY, _ ("no memory for %" PRIu64 " bytes"), size);
       return NULL;
     }
   if (!pto_worker_copy_from_address (worker, (guint64) (guintptr) data, address, size, error))
@@ -671,18 +667,18 @@ check_host (guint64 host, guint64 size, GError **error)
   if (size != 0
       && (pto_remote_range_has (host)
           || (size - 1 <= G_MAXUINT64 - host && pto_remote_range_has (host + size - 1))))
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_INVALID_ARGS,
         _ ("0x%" PRIx64 " is memory of a remote worker, and not of this process: "
            "pto_buffer_copy_to() copies from one buffer to another, wherever they are"),
         host);
   if (host != 0 || size == 0)
     return TRUE;
-  return pto_worker_fail (
-      error, PTO_ERROR_INVALID_ARGS,
-      P_ ("%" PRIu64 " byte of this process at address 0 (NULL): an address wanted",
-          "%" PRIu64 " bytes of this process at address 0 (NULL): an address wanted", size),
-      size);
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     P_ ("%" PRIu64 " byte of this process at address 0 (NULL): an address wanted",
+                         "%" PRIu64 " bytes of this process at address 0 (NULL): an address wanted",
+                         size),
+                     size);
 }
 
 /**

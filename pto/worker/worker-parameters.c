@@ -29,7 +29,7 @@ pto_worker_check_schedule (PtoWorker *worker, GError **error)
     return TRUE;
   if (strcmp (pto_params_choice (&worker->params, PTO_PARAMETER_BACKEND), "det") == 0)
     return TRUE;
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_INVALID_ARGS,
       _ ("parameter schedule needs the back end det, on which alone one task can run after "
          "the other, and that of this worker is %s: set backend to det"),
@@ -60,8 +60,8 @@ set_schedule (PtoWorker *worker, const char *value, GError **error)
   g_mutex_lock (&worker->lock);
   if (worker->state == PTO_WORKER_STATE_CLOSED)
     {
-      pto_worker_fail (error, PTO_ERROR_CLOSED,
-                       _ ("the worker is closed: parameter schedule can be set on a new one"));
+      pto_refuse (error, PTO_ERROR_CLOSED,
+                  _ ("the worker is closed: parameter schedule can be set on a new one"));
       ok = FALSE;
     }
   else
@@ -95,7 +95,7 @@ check_not_made (PtoWorker *worker, const char *name, GError **error)
     return TRUE;
   path = pto_worker_dup_path (worker);
   above = pto_tree_node_dup_path (worker->node.parent);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_BUSY,
       _ ("parameter %s of %s can be set only before %s, the worker above it, starts: by "
          "start(), its first run or the first memory (alloc_buffer(), malloc())"),
@@ -143,13 +143,13 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   if (i == PTO_PARAMETER_ARENA && pto_worker_get_isolate (worker))
     why = NULL;
   if (why != NULL)
-    return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                            _ ("parameter %s has no effect on a worker of level %u: %s%s"), name,
-                            worker->node.level, why,
-                            worker->node.level > 2 && i != PTO_PARAMETER_ISOLATE
-                                ? _ ("; set it on those below, see pto_worker_get_child(), or in "
-                                     "the environment")
-                                : "");
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("parameter %s has no effect on a worker of level %u: %s%s"), name,
+                       worker->node.level, why,
+                       worker->node.level > 2 && i != PTO_PARAMETER_ISOLATE
+                           ? _ ("; set it on those below, see pto_worker_get_child(), or in "
+                                "the environment")
+                           : "");
   if (i >= 0 && !check_not_made (worker, name, error))
     return FALSE;
   if (i == PTO_PARAMETER_SCHEDULE)
@@ -169,10 +169,10 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
     worker->params = before;
   g_mutex_unlock (&worker->lock);
   if (state == PTO_WORKER_STATE_CLOSED && i >= 0)
-    return pto_worker_fail (error, PTO_ERROR_CLOSED,
-                            _ ("the worker is closed: parameter %s can be set on a new one"), name);
+    return pto_refuse (error, PTO_ERROR_CLOSED,
+                       _ ("the worker is closed: parameter %s can be set on a new one"), name);
   if (state != PTO_WORKER_STATE_NEW && i >= 0)
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_BUSY,
         _ ("parameter %s can be set only before the worker starts: by start(), its first run or, of a "
            "chip or a remote worker below it, the first device memory (alloc_buffer(), malloc())"),
@@ -219,9 +219,9 @@ pto_worker_dup_parameter (PtoWorker *worker, const char *name, GError **error)
       g_autofree char *all = g_strjoinv (", ", names);
       char question[200];
 
-      pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
-                       _ ("there is no parameter \"%s\": choose one of %s%s"), name, all,
-                       pto_params_ask (name, 0, question, sizeof question));
+      pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                  _ ("there is no parameter \"%s\": choose one of %s%s"), name, all,
+                  pto_params_ask (name, 0, question, sizeof question));
       return NULL;
     }
   return value != NULL ? value : g_strdup (text);

@@ -77,7 +77,7 @@ emit (PtoWorker *worker, PtoOrchestrator *orchestrator, const PtoMachineCounts *
     orchestrator->is_telling = TRUE;
   /* No more are done than were submitted, though one of the two was read later. */
   g_signal_emit_by_name (worker, SIGNAL, counts->completed,
-                         MAX (counts->submitted, counts->completed), counts->failed);
+                         MAX (counts->submitted, counts->completed), counts->failures);
   if (orchestrator != NULL)
     orchestrator->is_telling = FALSE;
 }
@@ -160,7 +160,7 @@ pto_teller_end (PtoTeller *teller, gboolean has_run)
   if (is_known)
     counts = (PtoMachineCounts){ .submitted = machine->statistics.tasks,
                                  .completed = machine->statistics.completed,
-                                 .failed = machine->statistics.failed };
+                                 .failures = machine->statistics.failed };
   g_mutex_unlock (&machine->lock);
   if (is_known)
     tell (teller, NULL, &counts);
@@ -214,7 +214,7 @@ pto_worker_get_progress (PtoWorker *worker, guint64 *done, guint64 *submitted, g
   if (submitted != NULL)
     *submitted = MAX (found.counts.submitted, found.counts.completed);
   if (failed != NULL)
-    *failed = found.counts.failed;
+    *failed = found.counts.failures;
   return found.is_running;
 }
 

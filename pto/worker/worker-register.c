@@ -160,7 +160,7 @@ name_targets (PtoWorker *self, PtoCallable *callable, const int *workers, gsize 
   if (self->node.machine->ops->name_targets != NULL)
     return self->node.machine->ops->name_targets (self->node.machine, callable, workers, n_workers,
                                                   targets, error);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_INVALID_ARGS,
       _ ("\"%s\" is registered on a chip, which has no workers below it that could be "
          "named"),
@@ -178,7 +178,7 @@ check_here (PtoWorker *self, GError **error)
       || !pto_worker_is_made (self->node.parent->worker))
     return TRUE;
   path = pto_worker_dup_path (self);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_BUSY,
       _ ("%s runs elsewhere since the worker above it was started: register on it before "
          "that, for what its orchestrations look up, or on the one above"),
@@ -341,12 +341,12 @@ pto_worker_lookup (PtoWorker *worker, const char *name, GError **error)
     return handle;
   path = pto_worker_dup_path (worker);
   if (n == 0)
-    pto_worker_fail (error, PTO_ERROR_NOT_FOUND, _ ("nothing named \"%s\" is registered on %s"),
-                     name, path);
+    pto_refuse (error, PTO_ERROR_NOT_FOUND, _ ("nothing named \"%s\" is registered on %s"), name,
+                path);
   else
-    pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                     _ ("%u callables named \"%s\" are registered on %s: use the handle of one"), n,
-                     name, path);
+    pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                _ ("%u callables named \"%s\" are registered on %s: use the handle of one"), n,
+                name, path);
   return NULL;
 }
 
@@ -436,8 +436,8 @@ pto_worker_instrument_kernel (PtoWorker *self, PtoCallable *kernel, GError **err
   gboolean ok;
 
   if (registration == NULL)
-    return pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
-                            _ ("kernel \"%s\" is not registered any more"), kernel->name);
+    return pto_refuse (error, PTO_ERROR_NOT_FOUND, _ ("kernel \"%s\" is not registered any more"),
+                       kernel->name);
   cancellable = dup_cancellable (self);
   ok = self->node.machine->ops->instrument (self->node.machine, registration, cancellable, error);
   pto_registration_unref (registration);
@@ -448,8 +448,8 @@ gboolean
 pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError **error)
 {
   if (kernel->kind != PTO_CALLABLE_KERNEL)
-    return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                            _ ("\"%s\" is an orchestration: a task runs a kernel"), kernel->name);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("\"%s\" is an orchestration: a task runs a kernel"), kernel->name);
   for (gboolean retry = FALSE;; retry = TRUE)
     {
       g_autoptr (PtoCallableHandle) handle = NULL;
@@ -464,8 +464,8 @@ pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError
       if (retry)
         {
           /* Registered here and unregistered by another thread before it could be used. */
-          return pto_worker_fail (error, PTO_ERROR_NOT_FOUND,
-                                  _ ("kernel \"%s\" is not registered any more"), kernel->name);
+          return pto_refuse (error, PTO_ERROR_NOT_FOUND,
+                             _ ("kernel \"%s\" is not registered any more"), kernel->name);
         }
       /* This registration is taken back by closing the worker. */
       cancellable = dup_cancellable (self);

@@ -16,7 +16,7 @@ check_level (PtoWorker *worker, GError **error)
 {
   if (worker->node.level > PTO_REMOTE_LEVEL)
     return TRUE;
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_INVALID_ARGS,
       _ ("a remote worker is one of level %d, and is below one of level %d or more, not %u"),
       PTO_REMOTE_LEVEL, PTO_REMOTE_LEVEL + 1, worker->node.level);
@@ -118,9 +118,9 @@ check_id (PtoWorker *child, GError **error)
 {
   if (child->node.remote->id < 0)
     return TRUE;
-  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                          _ ("the option id is for one worker: those of a job get the ids that are "
-                             "free"));
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("the option id is for one worker: those of a job get the ids that are "
+                        "free"));
 }
 
 /**
@@ -161,8 +161,8 @@ pto_worker_add_remote_job (PtoWorker *worker, const char *const *addresses, GVar
   ok = check_level (worker, error);
   if (ok && n == 0)
     {
-      pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                       _ ("a job has no ranks: give an address for each"));
+      pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                  _ ("a job has no ranks: give an address for each"));
       ok = FALSE;
     }
   if (ok)

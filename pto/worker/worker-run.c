@@ -104,13 +104,13 @@ call_function (Run *run)
   pto_error_make_valid (run->error);
   open = pto_orchestrator_end (run->orchestrator);
   if (ok && run->error == NULL && open > 0)
-    pto_worker_fail (
-        &run->error, PTO_ERROR_SCOPE_OVERFLOW,
-        P_ ("the orchestration function returned with %u scope open: end what it begins",
-            "the orchestration function returned with %u scopes open: end what it begins", open),
-        open);
+    pto_refuse (&run->error, PTO_ERROR_SCOPE_OVERFLOW,
+                P_ ("the orchestration function returned with %u scope open: end what it begins",
+                    "the orchestration function returned with %u scopes open: end what it begins",
+                    open),
+                open);
   if (!ok && run->error == NULL)
-    pto_worker_fail (
+    pto_refuse (
         &run->error, PTO_ERROR_EXPLICIT,
         _ ("the orchestration function failed and did not say why: it must return TRUE when the "
            "graph is complete (in Python and JavaScript: anything but false)"));
@@ -214,13 +214,13 @@ check_runs (PtoWorker *self, gboolean is_of_level, PtoCallable *callable, GError
     return TRUE;
   path = pto_worker_dup_path (self);
   if (is_level)
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_NOT_SUPPORTED,
         _ ("the tasks of this graph are kernels%s%s%s, which run on a chip, and %s has no "
            "cores: launch it on a worker of level 2, or capture a function of this worker's"),
         callable != NULL ? " (\"" : "", callable != NULL ? callable->name : "",
         callable != NULL ? "\")" : "", path);
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_NOT_SUPPORTED,
       _ ("the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
          "has none below it: launch it on a worker of level 3 or up"),
@@ -250,7 +250,7 @@ find_number (Run *run, guint32 number, guint32 *found)
       if (pto_registry_find_digest (self->node.registry, registration->digest, found))
         return TRUE;
       path = pto_worker_dup_path (self);
-      return pto_worker_fail (
+      return pto_refuse (
           &run->error, PTO_ERROR_NOT_FOUND,
           _ ("the graph has tasks of \"%s\", which is not registered on %s: register it there "
              "before the launch%s"),
@@ -503,7 +503,7 @@ check_is_orchestration (PtoWorker *self, PtoCallableHandle *handle, GError **err
         "is for chips: submit it with submit_next_level from an orchestration, which can be run");
   else
     why = _ ("is an orchestration for workers of level 3 and up");
-  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
 }
 
 static void

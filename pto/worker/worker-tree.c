@@ -40,11 +40,11 @@ make_child (PtoTreeNode *child, const char *path, const PtoChildParent *parent,
 
   if (child != NULL && child->remote != NULL)
     {
-      PtoRemoteChild *bridge = made = pto_remote_child_new (
+      PtoBridge *bridge = made = pto_bridge_new (
           child, path, parent, pto_worker_pack_parameters (child->worker), pack_chips (child));
 
-      pto_remote_child_get_server (bridge, server);
-      *destroy = (GDestroyNotify) pto_remote_child_free;
+      pto_bridge_get_server (bridge, server);
+      *destroy = (GDestroyNotify) pto_bridge_free;
     }
   else
     {
@@ -198,14 +198,13 @@ pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const ch
 
   if (level < 3 || level > PTO_MAX_LEVEL)
     {
-      pto_worker_fail (error, PTO_ERROR_NOT_SUPPORTED,
-                       _ ("level %u is no host: that is 3 to %d; one chip is 2"), level,
-                       PTO_MAX_LEVEL);
+      pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                  _ ("level %u is no host: that is 3 to %d; one chip is 2"), level, PTO_MAX_LEVEL);
       return NULL;
     }
   if (n_devices > PTO_MAX_CHILDREN || n_sub_workers > PTO_MAX_CHILDREN)
     {
-      pto_worker_fail (
+      pto_refuse (
           error, PTO_ERROR_INVALID_ARGS,
           _ ("%u devices and %u SUB workers are too many: a worker has at most %d below it"),
           n_devices, n_sub_workers, PTO_MAX_CHILDREN);
@@ -229,7 +228,7 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
 {
   g_autofree char *path = pto_worker_dup_path (child);
 
-  return pto_worker_fail (error, code, _ ("%s can not be added: %s"), path, why);
+  return pto_refuse (error, code, _ ("%s can not be added: %s"), path, why);
 }
 
 /**
@@ -281,7 +280,7 @@ check_child (PtoWorker *worker, PtoWorker *child, GError **error)
 {
   /* Lower levels only, so that nothing is below itself. */
   if (worker->node.level < 3 || child->node.level >= worker->node.level)
-    return pto_worker_fail (
+    return pto_refuse (
         error, PTO_ERROR_INVALID_ARGS,
         _ ("a worker of level %u can not be below one of level %u: a level is made of lower "
            "ones, from 3 on"),
@@ -317,9 +316,9 @@ refuse_id (PtoWorker *worker, guint number, GError **error)
   PtoWorker *owner = pto_worker_peek_child (worker, number);
   g_autofree char *path = pto_worker_dup_path (owner);
 
-  return pto_worker_fail (error, PTO_ERROR_INVALID_ARGS,
-                          _ ("the id %u is that of %s already: each worker has one of its own"),
-                          owner->node.id, path);
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("the id %u is that of %s already: each worker has one of its own"),
+                     owner->node.id, path);
 }
 
 static gboolean

@@ -83,19 +83,6 @@ static guint signals[N_SIGNALS];
  */
 G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker, G_TYPE_OBJECT, pto_override_look ())
 
-gboolean
-pto_worker_fail (GError **error, PtoError code, const char *format, ...)
-{
-  g_autofree char *message = NULL;
-  va_list args;
-
-  va_start (args, format);
-  message = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error_literal (error, PTO_ERROR, code, message);
-  return FALSE;
-}
-
 void
 pto_worker_refuse_params (PtoWorker *self, const char *format, ...)
 {
@@ -692,7 +679,7 @@ pto_worker_check_level (guint level, GError **error)
 {
   if (level >= DEFAULT_LEVEL && level <= PTO_MAX_LEVEL)
     return TRUE;
-  return pto_worker_fail (
+  return pto_refuse (
       error, PTO_ERROR_NOT_SUPPORTED,
       _ ("there is no level %u in this version: 2 is one chip, 3 to %d are hosts of lower "
          "levels"),

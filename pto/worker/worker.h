@@ -83,10 +83,7 @@ struct _PtoWorker
   GAsyncQueue *queue;
 };
 
-/* Says why something was not done; always FALSE. */
-gboolean pto_worker_fail (GError **error, PtoError code, const char *format, ...)
-    G_GNUC_PRINTF (3, 4);
-/* The same of a worker that is being made, for who starts it: the first one is kept. */
+/* Says why a worker that is being made can not be, for who starts it: the first one is kept. */
 void pto_worker_refuse_params (PtoWorker *worker, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* Takes one that was just made: NULL with an error if it was refused. */
 PtoWorker *pto_worker_check_params (PtoWorker *worker, GError **error);

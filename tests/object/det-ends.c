@@ -22,7 +22,7 @@
 
 struct bridge
 {
-  PtoRemoteChild *child;
+  PtoBridge *child;
   struct pto_writes *writes;
   PtoRemoteHealth *health;
 };
@@ -36,7 +36,7 @@ struct far
   PtoRemoteStream *stream;
   PtoRemoteHealth *health;
   struct pto_mailbox *mailbox;
-  PtoRemoteSession *session;
+  PtoFarEnd *session;
 };
 
 static GPtrArray *workers; /* PtoWorker */
@@ -98,16 +98,15 @@ bridge_new (guint index, struct pto_writes *writes)
 
   g_snprintf (path, sizeof path, "L4/0/L3/%u", index);
   bridge->writes = writes;
-  bridge->child
-      = pto_remote_child_new (&worker->node, path, &parent, pto_worker_pack_parameters (worker),
-                              g_variant_new_array (G_VARIANT_TYPE ("a{ss}"), NULL, 0));
+  bridge->child = pto_bridge_new (&worker->node, path, &parent, pto_worker_pack_parameters (worker),
+                                  g_variant_new_array (G_VARIANT_TYPE ("a{ss}"), NULL, 0));
   return bridge;
 }
 
 void
 bridge_get_server (struct bridge *bridge, struct pto_server *server)
 {
-  pto_remote_child_get_server (bridge->child, server);
+  pto_bridge_get_server (bridge->child, server);
 }
 
 void
@@ -115,7 +114,7 @@ bridge_free (struct bridge *bridge)
 {
   g_clear_pointer (&bridge->child->stream, pto_remote_stream_free);
   g_free (bridge->health);
-  pto_remote_child_free (bridge->child);
+  pto_bridge_free (bridge->child);
   g_free (bridge);
 }
 
@@ -137,12 +136,12 @@ __wrap_pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stre
 }
 
 /* The parameter has no number as small. */
-PtoRemoteDirectory *__real_pto_remote_directory_new (guint64 limit);
-PtoRemoteDirectory *__wrap_pto_remote_directory_new (guint64 limit);
-PtoRemoteDirectory *
-__wrap_pto_remote_directory_new (guint64 limit)
+PtoDirectory *__real_pto_directory_new (guint64 limit);
+PtoDirectory *__wrap_pto_directory_new (guint64 limit);
+PtoDirectory *
+__wrap_pto_directory_new (guint64 limit)
 {
-  return __real_pto_remote_directory_new (arena / 2);
+  return __real_pto_directory_new (arena / 2);
 }
 
 /* --- the far end --- */
@@ -172,7 +171,7 @@ far_main (void *data)
 void
 far_free (struct far *far, struct process *process)
 {
-  PtoRemoteSession *session = far->session;
+  PtoFarEnd *session = far->session;
 
   freeing = process;
   if (far->has_returned)
@@ -270,8 +269,7 @@ __wrap_pto_child_get_server (PtoChild *child, struct pto_server *server)
   struct far *far = get_far ();
 
   g_assert_nonnull (far);
-  far->session = (PtoRemoteSession *) (gpointer) ((char *) server
-                                                  - G_STRUCT_OFFSET (PtoRemoteSession, server));
+  far->session = (PtoFarEnd *) (gpointer) ((char *) server - G_STRUCT_OFFSET (PtoFarEnd, server));
   server->serve = far->serve;
   server->data = far->data;
 }

@@ -168,8 +168,7 @@ live (void *data)
   if (life->bridge != NULL)
     bridge_get_server (life->bridge, &server);
   server.probe = NULL;
-  pto_mailbox_serve (test.own.exec, pto_mailbox_of (&child->link), test.own.hub, life->child, false,
-                     &server);
+  pto_mailbox_serve (test.own.exec, child->link.mailbox, test.own.hub, life->child, false, &server);
 }
 
 void

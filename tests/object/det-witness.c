@@ -46,13 +46,11 @@ void __wrap_pto_left_lose (struct pto_left *left, uint32_t child);
 void
 __wrap_pto_left_lose (struct pto_left *left, uint32_t child)
 {
-  uint32_t n = atomic_load (&left->n);
-
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < left->spans.n; i++)
     {
-      const struct pto_left_span *span = &left->spans[i];
+      const struct pto_span *span = &left->spans.list[i];
 
-      if (span->child != child)
+      if (pto_left_child (span) != child)
         continue;
       if (!is_ever_touched (child) && !test.is_cancelled)
         fail_seed ("what child %u has is lost, and nothing was done to it", child);

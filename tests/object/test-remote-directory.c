@@ -26,7 +26,7 @@
 /* One life of a remote worker: what its bridge knows, and what is at its other end. */
 typedef struct
 {
-  PtoRemoteDirectory *directory;
+  PtoDirectory *directory;
   guint64 at;
   GHashTable *there; /* number -> GByteArray */
   guint64 limit;
@@ -46,7 +46,7 @@ static void
 far_begin (World *world, Far *far)
 {
   far->limit = (guint64) g_rand_int_range (world->dice, 1, 6) * PAGE;
-  far->directory = pto_remote_directory_new (far->limit);
+  far->directory = pto_directory_new (far->limit);
   far->at = pto_writes_end (world->writes);
   far->there = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free,
                                       (GDestroyNotify) g_byte_array_unref);
@@ -55,7 +55,7 @@ far_begin (World *world, Far *far)
 static void
 far_end (Far *far)
 {
-  pto_remote_directory_free (far->directory);
+  pto_directory_free (far->directory);
   g_hash_table_unref (far->there);
 }
 
@@ -68,17 +68,17 @@ far_read_writes (World *world, guint index)
 
   while ((next = pto_writes_next (world->writes, &far->at, &write)) != PTO_WRITES_NONE)
     if (next == PTO_WRITES_MISSED)
-      pto_remote_directory_remove (far->directory, 0, G_MAXUINT64, NULL);
+      pto_directory_remove (far->directory, 0, G_MAXUINT64);
     else if (write.child != index)
-      pto_remote_directory_remove (far->directory, write.begin, write.end, NULL);
+      pto_directory_remove (far->directory, write.begin, write.end);
 }
 
 /* What Begin says. */
 static void
 far_change (Far *far)
 {
-  g_autoptr (GArray) dropped = pto_remote_directory_steal_dropped (far->directory);
-  g_autoptr (GPtrArray) begun = pto_remote_directory_steal_begun (far->directory);
+  g_autoptr (GArray) dropped = pto_directory_steal_dropped (far->directory);
+  g_autoptr (GPtrArray) begun = pto_directory_steal_begun (far->directory);
 
   for (guint i = 0; i < dropped->len; i++)
     g_assert_true (g_hash_table_remove (far->there, &g_array_index (dropped, guint64, i)));
@@ -132,10 +132,10 @@ run_far (World *world, guint index)
     range (world, &first, &last);
   while (first < end && begin < last);
   far_read_writes (world, index);
-  in = pto_remote_directory_use (far->directory, BASE + begin, BASE + end);
-  out = pto_remote_directory_use (far->directory, BASE + first, BASE + last);
+  in = pto_directory_use (far->directory, BASE + begin, BASE + end);
+  out = pto_directory_use (far->directory, BASE + first, BASE + last);
   far_change (far);
-  missing = pto_remote_directory_list_missing (in, BASE + begin, BASE + end);
+  missing = pto_directory_list_missing (in, BASE + begin, BASE + end);
   world->saved += end - begin;
   for (guint i = 0; i < missing->len; i++)
     {
@@ -144,24 +144,24 @@ run_far (World *world, guint index)
       g_assert_cmpuint (span->begin, <, span->end);
       memcpy (far_bytes (far, in, span->begin), world->here + (span->begin - BASE),
               span->end - span->begin);
-      pto_remote_directory_add (in, span->begin, span->end);
+      pto_directory_add (in, span->begin, span->end);
       world->saved -= span->end - span->begin;
       world->sent += span->end - span->begin;
     }
-  g_assert_cmpuint (pto_remote_directory_count_missing (in, BASE + begin, BASE + end), ==, 0);
+  g_assert_cmpuint (pto_directory_count_missing (in, BASE + begin, BASE + end), ==, 0);
   g_assert_cmpmem (far_bytes (far, in, BASE + begin), end - begin, world->plain + begin,
                    end - begin);
   memset (far_bytes (far, out, BASE + first), value, last - first);
   /* As let_go_of_blocks() does (pto/remote/parent/bridge.c). */
-  pto_remote_directory_remove (far->directory, BASE + first, BASE + last, NULL);
+  pto_directory_remove (far->directory, BASE + first, BASE + last);
   if (what > 1)
     {
       memset (world->here + first, value, last - first);
       memset (world->plain + first, value, last - first);
-      pto_remote_directory_add (out, BASE + first, BASE + last);
+      pto_directory_add (out, BASE + first, BASE + last);
     }
-  pto_remote_directory_let_go (far->directory, in);
-  pto_remote_directory_let_go (far->directory, out);
+  pto_directory_let_go (in);
+  pto_directory_let_go (out);
   if (what == 0)
     {
       far_end (far);
@@ -188,7 +188,7 @@ static void
 check_limit (const Far *far)
 {
   /* Two blocks may have been in use at one time. */
-  g_assert_cmpuint (pto_remote_directory_get_bytes (far->directory), <=, far->limit + 2 * PAGE);
+  g_assert_cmpuint (pto_directory_get_bytes (far->directory), <=, far->limit + 2 * PAGE);
   g_assert_cmpuint (g_hash_table_size (far->there) * PAGE, <=, far->limit + 2 * PAGE);
 }
 
@@ -209,7 +209,7 @@ step (World *world)
     for (guint i = 0; i < PTO_WRITES_MAX + 10; i++)
       pto_writes_add (world->writes, 1, 2, HERE);
   else if (what == 2)
-    pto_remote_directory_drop_all (world->far[0].directory);
+    pto_directory_drop_all (world->far[0].directory);
   else if (what < 12)
     run_here (world);
   else
@@ -252,36 +252,34 @@ test_random (void)
 static void
 test_spans (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (PAGE);
-  PtoRemoteBlock *block = pto_remote_directory_use (directory, 100, 200);
+  PtoDirectory *directory = pto_directory_new (PAGE);
+  PtoRemoteBlock *block = pto_directory_use (directory, 100, 200);
   g_autoptr (GArray) missing = NULL;
 
-  pto_remote_directory_add (block, 100, 120);
-  pto_remote_directory_add (block, 150, 160);
-  pto_remote_directory_add (block, 120, 130);
-  pto_remote_directory_add (block, 158, 170);
-  pto_remote_directory_remove (directory, 125, 126, NULL);
+  pto_directory_add (block, 100, 120);
+  pto_directory_add (block, 150, 160);
+  pto_directory_add (block, 120, 130);
+  pto_directory_add (block, 158, 170);
+  pto_directory_remove (directory, 125, 126);
   /* Good: 100 to 125, 126 to 130, 150 to 170. */
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 200), ==, 1 + 20 + 30);
-  missing = pto_remote_directory_list_missing (block, 124, 151);
+  g_assert_cmpuint (pto_directory_count_missing (block, 100, 200), ==, 1 + 20 + 30);
+  missing = pto_directory_list_missing (block, 124, 151);
   g_assert_cmpuint (missing->len, ==, 2);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 0).begin, ==, 125);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 0).end, ==, 126);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 1).begin, ==, 130);
   g_assert_cmpuint (g_array_index (missing, PtoRemoteSpan, 1).end, ==, 150);
-  pto_remote_directory_remove (directory, 0, 1000, block);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 125), ==, 0);
-  pto_remote_directory_remove (directory, 0, 1000, NULL);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, 100, 200), ==, 100);
-  pto_remote_directory_let_go (directory, block);
-  pto_remote_directory_free (directory);
+  pto_directory_remove (directory, 0, 1000);
+  g_assert_cmpuint (pto_directory_count_missing (block, 100, 200), ==, 100);
+  pto_directory_let_go (block);
+  pto_directory_free (directory);
 }
 
 /* Who was not used for longest goes, and who is used does not. */
 static void
 test_least_recently_used (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (3 * PAGE);
+  PtoDirectory *directory = pto_directory_new (3 * PAGE);
   PtoRemoteBlock *blocks[4];
   guint64 first;
   g_autoptr (GArray) dropped = NULL;
@@ -289,30 +287,29 @@ test_least_recently_used (void)
 
   for (guint i = 0; i < 3; i++)
     {
-      blocks[i] = pto_remote_directory_use (directory, 1000 * i, 1000 * i + 100);
-      pto_remote_directory_let_go (directory, blocks[i]);
+      blocks[i] = pto_directory_use (directory, 1000 * i, 1000 * i + 100);
+      pto_directory_let_go (blocks[i]);
     }
-  begun = pto_remote_directory_steal_begun (directory);
+  begun = pto_directory_steal_begun (directory);
   g_assert_cmpuint (begun->len, ==, 3);
-  g_assert_true (pto_remote_directory_use (directory, 0, 100) == blocks[0]);
+  g_assert_true (pto_directory_use (directory, 0, 100) == blocks[0]);
   /* Of a block that is larger a part will do. */
-  g_assert_true (pto_remote_directory_use (directory, 2050, 2051) == blocks[2]);
-  pto_remote_directory_let_go (directory, blocks[2]);
+  g_assert_true (pto_directory_use (directory, 2050, 2051) == blocks[2]);
+  pto_directory_let_go (blocks[2]);
   first = blocks[1]->number;
-  blocks[3] = pto_remote_directory_use (directory, 5000, 5100);
-  dropped = pto_remote_directory_steal_dropped (directory);
+  blocks[3] = pto_directory_use (directory, 5000, 5100);
+  dropped = pto_directory_steal_dropped (directory);
   g_assert_cmpuint (dropped->len, ==, 1);
   g_assert_cmpuint (g_array_index (dropped, guint64, 0), ==, first);
   /* More than there may be: the two that are used stay all the same. */
-  pto_remote_directory_let_go (directory,
-                               pto_remote_directory_use (directory, 9000, 9000 + 9 * PAGE));
+  pto_directory_let_go (pto_directory_use (directory, 9000, 9000 + 9 * PAGE));
   g_clear_pointer (&dropped, g_array_unref);
-  dropped = pto_remote_directory_steal_dropped (directory);
+  dropped = pto_directory_steal_dropped (directory);
   g_assert_cmpuint (dropped->len, ==, 1);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 11 * PAGE);
-  pto_remote_directory_drop_all (directory);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 2 * PAGE);
-  pto_remote_directory_free (directory);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 11 * PAGE);
+  pto_directory_drop_all (directory);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 2 * PAGE);
+  pto_directory_free (directory);
 }
 
 /* What the program has is all there, and goes when the program says so: not with what others have
@@ -320,62 +317,60 @@ test_least_recently_used (void)
 static void
 test_owned (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (4 * PAGE);
+  PtoDirectory *directory = pto_directory_new (4 * PAGE);
   const guint64 far = G_GUINT64_CONSTANT (1) << 40;
   g_autoptr (GArray) dropped = NULL;
   g_autoptr (GPtrArray) begun = NULL;
   PtoRemoteBlock *block;
   guint64 number;
 
-  pto_remote_directory_own (directory, far + 2 * PAGE, far + 3 * PAGE);
-  pto_remote_directory_own (directory, far, far + 100);
-  begun = pto_remote_directory_steal_begun (directory);
+  pto_directory_own (directory, far + 2 * PAGE, far + 3 * PAGE);
+  pto_directory_own (directory, far, far + 100);
+  begun = pto_directory_steal_begun (directory);
   g_assert_cmpuint (begun->len, ==, 2);
-  g_assert_cmpuint (pto_remote_directory_get_n_owned (directory), ==, 2);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
-  block = pto_remote_directory_find_owned (directory, far + 10, far + 100);
+  g_assert_cmpuint (pto_directory_get_n_owned (directory), ==, 2);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 0);
+  block = pto_directory_find_owned (directory, far + 10, far + 100);
   g_assert_nonnull (block);
   g_assert_cmpuint (block->begin, ==, far);
   number = block->number;
-  g_assert_null (pto_remote_directory_find_owned (directory, far + 10, far + 101));
-  g_assert_null (pto_remote_directory_find_owned (directory, far - 1, far + 1));
-  g_assert_null (pto_remote_directory_find_owned (directory, far + PAGE, far + PAGE + 1));
-  g_assert_null (pto_remote_directory_find_owned (directory, 0, 1));
+  g_assert_null (pto_directory_find_owned (directory, far + 10, far + 101));
+  g_assert_null (pto_directory_find_owned (directory, far - 1, far + 1));
+  g_assert_null (pto_directory_find_owned (directory, far + PAGE, far + PAGE + 1));
+  g_assert_null (pto_directory_find_owned (directory, 0, 1));
 
-  g_assert_true (pto_remote_directory_use (directory, far + 4, far + 8) == block);
-  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, far, far + 100), ==, 0);
-  g_assert_cmpuint (pto_remote_directory_find_missing (directory, far, far + 100), ==, 0);
-  pto_remote_directory_let_go (directory, block);
-  pto_remote_directory_let_go (directory,
-                               pto_remote_directory_use (directory, PAGE, PAGE + 9 * PAGE));
-  pto_remote_directory_drop_all (directory);
-  g_assert_true (pto_remote_directory_find_owned (directory, far, far + 1) == block);
+  g_assert_true (pto_directory_use (directory, far + 4, far + 8) == block);
+  pto_directory_remove (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_directory_count_missing (block, far, far + 100), ==, 0);
+  g_assert_cmpuint (pto_directory_find_missing (directory, far, far + 100), ==, 0);
+  pto_directory_let_go (block);
+  pto_directory_let_go (pto_directory_use (directory, PAGE, PAGE + 9 * PAGE));
+  pto_directory_drop_all (directory);
+  g_assert_true (pto_directory_find_owned (directory, far, far + 1) == block);
 
-  g_assert_false (pto_remote_directory_disown (directory, far + 1));
-  g_assert_true (pto_remote_directory_disown (directory, far));
-  g_assert_false (pto_remote_directory_disown (directory, far));
-  g_assert_null (pto_remote_directory_find_owned (directory, far, far + 1));
-  g_assert_nonnull (pto_remote_directory_find_owned (directory, far + 2 * PAGE, far + 3 * PAGE));
-  dropped = pto_remote_directory_steal_dropped (directory);
+  g_assert_false (pto_directory_disown (directory, far + 1));
+  g_assert_true (pto_directory_disown (directory, far));
+  g_assert_false (pto_directory_disown (directory, far));
+  g_assert_null (pto_directory_find_owned (directory, far, far + 1));
+  g_assert_nonnull (pto_directory_find_owned (directory, far + 2 * PAGE, far + 3 * PAGE));
+  dropped = pto_directory_steal_dropped (directory);
   g_assert_cmpuint (dropped->len, ==, 1); /* the other end has never heard of the large one */
   g_assert_cmpuint (g_array_index (dropped, guint64, 0), ==, number);
-  pto_remote_directory_free (directory);
+  pto_directory_free (directory);
 }
 
 /* Of what tasks leave there is less room where the program has much. */
 static void
 test_room_beside_owned (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (4 * PAGE);
+  PtoDirectory *directory = pto_directory_new (4 * PAGE);
   const guint64 far = G_GUINT64_CONSTANT (1) << 40;
 
-  pto_remote_directory_own (directory, far, far + 4 * PAGE);
+  pto_directory_own (directory, far, far + 4 * PAGE);
   for (guint i = 0; i < 4; i++)
-    pto_remote_directory_let_go (
-        directory, pto_remote_directory_use (directory, i * PAGE + 1, (i + 1) * PAGE));
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 2 * PAGE);
-  pto_remote_directory_free (directory);
+    pto_directory_let_go (pto_directory_use (directory, i * PAGE + 1, (i + 1) * PAGE));
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 2 * PAGE);
+  pto_directory_free (directory);
 }
 
 typedef struct
@@ -403,44 +398,43 @@ add_many (gpointer data)
 static void
 test_only (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (2 * PAGE);
-  PtoRemoteBlock *block = pto_remote_directory_use (directory, BASE, BASE + PAGE);
+  PtoDirectory *directory = pto_directory_new (2 * PAGE);
+  PtoRemoteBlock *block = pto_directory_use (directory, BASE, BASE + PAGE);
   g_autoptr (GArray) dropped = NULL;
   GArray *only;
 
-  pto_remote_directory_add (block, BASE, BASE + 100);
-  pto_remote_directory_add_left (block, BASE + 50, BASE + 80);
-  pto_remote_directory_let_go (directory, block);
-  only = pto_remote_directory_list_left (directory, BASE + 60, BASE + 200);
+  pto_directory_add (block, BASE, BASE + 100);
+  pto_directory_add_left (block, BASE + 50, BASE + 80);
+  pto_directory_let_go (block);
+  only = pto_directory_list_left (directory, BASE + 60, BASE + 200);
   g_assert_cmpuint (only->len, ==, 1);
   g_assert_true (g_array_index (only, PtoRemoteLeft, 0).block == block);
   g_assert_cmpuint (g_array_index (only, PtoRemoteLeft, 0).begin, ==, BASE + 60);
   g_assert_cmpuint (g_array_index (only, PtoRemoteLeft, 0).end, ==, BASE + 80);
   g_array_unref (only);
-  pto_remote_directory_remove_copies (directory, 0, G_MAXUINT64);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE + 50, BASE + 80), ==, 0);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 100), ==, 70);
-  pto_remote_directory_drop_all (directory);
+  pto_directory_remove_copies (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_directory_count_missing (block, BASE + 50, BASE + 80), ==, 0);
+  g_assert_cmpuint (pto_directory_count_missing (block, BASE, BASE + 100), ==, 70);
+  pto_directory_drop_all (directory);
   for (guint i = 1; i <= 4; i++)
-    pto_remote_directory_let_go (
-        directory, pto_remote_directory_use (directory, BASE + i * PAGE, BASE + (i + 1) * PAGE));
-  g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 80), ==, 0);
+    pto_directory_let_go (pto_directory_use (directory, BASE + i * PAGE, BASE + (i + 1) * PAGE));
+  g_assert_cmpuint (pto_directory_find_missing (directory, BASE + 50, BASE + 80), ==, 0);
   /* Others have it by now, and it is written anew. */
-  pto_remote_directory_add (block, BASE + 50, BASE + 60);
-  pto_remote_directory_remove_only (directory, 0, G_MAXUINT64);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE + 50, BASE + 80), ==, 20);
-  pto_remote_directory_drop_all (directory);
-  dropped = pto_remote_directory_steal_dropped (directory);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
-  g_assert_cmpuint (pto_remote_directory_find_missing (directory, BASE + 50, BASE + 60), ==, 10);
-  pto_remote_directory_free (directory);
+  pto_directory_add (block, BASE + 50, BASE + 60);
+  pto_directory_remove_only (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_directory_count_missing (block, BASE + 50, BASE + 80), ==, 20);
+  pto_directory_drop_all (directory);
+  dropped = pto_directory_steal_dropped (directory);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 0);
+  g_assert_cmpuint (pto_directory_find_missing (directory, BASE + 50, BASE + 60), ==, 10);
+  pto_directory_free (directory);
 }
 
 /* What is listed of a range, as "begin-end" from the base. */
 static char *
-list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+list_left (PtoDirectory *directory, guint64 begin, guint64 end)
 {
-  g_autoptr (GArray) list = pto_remote_directory_list_left (directory, begin, end);
+  g_autoptr (GArray) list = pto_directory_list_left (directory, begin, end);
   GString *text = g_string_new (NULL);
 
   for (guint i = 0; i < list->len; i++)
@@ -458,44 +452,44 @@ list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 static void
 test_stays (void)
 {
-  PtoRemoteDirectory *directory = pto_remote_directory_new (2 * PAGE);
-  PtoRemoteBlock *block = pto_remote_directory_use (directory, BASE, BASE + PAGE);
+  PtoDirectory *directory = pto_directory_new (2 * PAGE);
+  PtoRemoteBlock *block = pto_directory_use (directory, BASE, BASE + PAGE);
   g_autofree char *beside = NULL;
   g_autofree char *in = NULL;
   g_autofree char *over = NULL;
   g_autofree char *after = NULL;
 
-  pto_remote_directory_let_go (directory, block);
-  pto_remote_directory_add_staying (block, BASE, BASE + 100);
-  pto_remote_directory_add_left (block, BASE + 100, BASE + 200);
+  pto_directory_let_go (block);
+  pto_directory_add_staying (block, BASE, BASE + 100);
+  pto_directory_add_left (block, BASE + 100, BASE + 200);
   beside = list_left (directory, BASE + 50, BASE + 150);
   g_assert_cmpstr (beside, ==, "100-150");
-  pto_remote_directory_remove_copies (directory, 0, G_MAXUINT64);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 200), ==, 0);
+  pto_directory_remove_copies (directory, 0, G_MAXUINT64);
+  g_assert_cmpuint (pto_directory_count_missing (block, BASE, BASE + 200), ==, 0);
   /* The scope of the one is over, and there is a tensor like any other by now. */
-  pto_remote_directory_add_left (block, BASE + 20, BASE + 40);
+  pto_directory_add_left (block, BASE + 20, BASE + 40);
   in = list_left (directory, 0, G_MAXUINT64);
   g_assert_cmpstr (in, ==, "20-40 100-200");
-  pto_remote_directory_add_staying (block, BASE + 30, BASE + 120);
+  pto_directory_add_staying (block, BASE + 30, BASE + 120);
   over = list_left (directory, 0, G_MAXUINT64);
   g_assert_cmpstr (over, ==, "20-30 120-200");
   /* What was left has come; what stays is enough to keep the block. */
-  pto_remote_directory_add (block, BASE + 20, BASE + 30);
-  pto_remote_directory_add (block, BASE + 120, BASE + 200);
-  pto_remote_directory_drop_all (directory);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, PAGE);
+  pto_directory_add (block, BASE + 20, BASE + 30);
+  pto_directory_add (block, BASE + 120, BASE + 200);
+  pto_directory_drop_all (directory);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, PAGE);
   /* The next run: all of it is other memory. */
-  pto_remote_directory_remove (directory, 0, G_MAXUINT64, NULL);
-  pto_remote_directory_add_left (block, BASE, BASE + 100);
+  pto_directory_remove (directory, 0, G_MAXUINT64);
+  pto_directory_add_left (block, BASE, BASE + 100);
   after = list_left (directory, 0, G_MAXUINT64);
   g_assert_cmpstr (after, ==, "0-100");
-  pto_remote_directory_remove_only (directory, BASE + 10, BASE + 90);
-  g_assert_cmpuint (pto_remote_directory_count_missing (block, BASE, BASE + 100), ==, 80);
-  pto_remote_directory_add_staying (block, BASE + 20, BASE + 40);
-  pto_remote_directory_remove_only (directory, 0, G_MAXUINT64);
-  pto_remote_directory_drop_all (directory);
-  g_assert_cmpuint (pto_remote_directory_get_bytes (directory), ==, 0);
-  pto_remote_directory_free (directory);
+  pto_directory_remove_only (directory, BASE + 10, BASE + 90);
+  g_assert_cmpuint (pto_directory_count_missing (block, BASE, BASE + 100), ==, 80);
+  pto_directory_add_staying (block, BASE + 20, BASE + 40);
+  pto_directory_remove_only (directory, 0, G_MAXUINT64);
+  pto_directory_drop_all (directory);
+  g_assert_cmpuint (pto_directory_get_bytes (directory), ==, 0);
+  pto_directory_free (directory);
 }
 
 /* Who is overtaken is told, and never reads half of an entry. */

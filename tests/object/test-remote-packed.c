@@ -39,8 +39,8 @@ enum what
 static struct
 {
   GRand *random;
-  PtoRemoteSession *session;
-  PtoRemoteChild *child;
+  PtoFarEnd *session;
+  PtoBridge *child;
   enum what what; /* is changed */
   guint n_served, n_fails;
   guint n_refused; /* of all rounds */
@@ -105,13 +105,13 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
 static void
 far_begin (PtoWorker *worker)
 {
-  PtoRemoteSession *session = g_new0 (PtoRemoteSession, 1);
+  PtoFarEnd *session = g_new0 (PtoFarEnd, 1);
 
   session->worker = worker;
   session->mailbox = pto_call_mailbox_new ();
   session->server.serve = serve;
   session->blocks
-      = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_remote_session_block_free);
+      = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_far_end_block_free);
   session->failure = g_new0 (struct pto_failure, 1);
   session->n_wanted = G_MAXUINT;
   g_mutex_init (&session->lock);
@@ -121,7 +121,7 @@ far_begin (PtoWorker *worker)
 static void
 far_end (void)
 {
-  PtoRemoteSession *session = test.session;
+  PtoFarEnd *session = test.session;
 
   g_hash_table_unref (session->blocks);
   g_assert_cmpuint (in_arena, ==, 0);
@@ -146,16 +146,15 @@ change (GVariant *body)
   gpointer tight = g_memdup2 (copy, MAX (left, 1));
 
   g_free (copy);
-  return g_variant_ref_sink (
-      g_variant_new ("(@ay)", pto_remote_take_bytes (g_bytes_new_take (tight, left))));
+  return g_variant_ref_sink (g_variant_new (
+      "(@ay)", g_variant_new_from_data (G_VARIANT_TYPE ("ay"), tight, left, TRUE, g_free, tight)));
 }
 
-GVariant *__wrap_pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
-                                        const char *method, GVariant *arguments, const char *type,
-                                        GError **error);
+GVariant *__wrap_pto_bridge_call (PtoBridge *self, const char *method, GVariant *arguments,
+                                  const char *type, GError **error);
 GVariant *
-__wrap_pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const char *method,
-                              GVariant *arguments, const char *type, GError **error)
+__wrap_pto_bridge_call (PtoBridge *self, const char *method, GVariant *arguments, const char *type,
+                        GError **error)
 {
   g_autoptr (GVariant) body = NULL;
   g_autoptr (GVariant) reply = NULL;
@@ -167,7 +166,7 @@ __wrap_pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call,
       return NULL;
     }
   body = test.what == RUN ? change (arguments) : g_variant_ref_sink (arguments);
-  reply = pto_remote_session_run_tasks (test.session, body, error);
+  reply = pto_far_end_run_tasks (test.session, body, error);
   if (reply == NULL)
     {
       test.n_refused++;
@@ -243,7 +242,8 @@ run_one (void)
 
   memcpy (before, board, sizeof before);
   call.args.tensor_count = (gint32) make_task (tensors, expected);
-  status = pto_remote_child_run_tasks (test.child, &call, failure);
+  test.child->call = &call;
+  status = pto_bridge_run_tasks (test.child, &call, failure);
   mutate_look_at (failure->text, failure->bytes);
   mutate_look_at (failure->detail, failure->detail_bytes);
   for (gint i = 0; i < call.args.tensor_count; i++)
@@ -277,10 +277,10 @@ test_what (gconstpointer data)
   test.random = g_rand_new_with_seed (g_test_rand_int () & 0x7fffffff);
   test.what = (enum what) GPOINTER_TO_INT (data);
   far_begin (worker);
-  test.child = pto_remote_child_new (&worker->node, "L4/0/L3/0", &parent,
-                                     pto_worker_pack_parameters (worker),
-                                     g_variant_new_array (G_VARIANT_TYPE ("a{ss}"), NULL, 0));
-  test.child->directory = pto_remote_directory_new (ARENA / 4);
+  test.child
+      = pto_bridge_new (&worker->node, "L4/0/L3/0", &parent, pto_worker_pack_parameters (worker),
+                        g_variant_new_array (G_VARIANT_TYPE ("a{ss}"), NULL, 0));
+  test.child->directory = pto_directory_new (ARENA / 4);
   test.child->traffic = pto_writes_traffic (writes, 0);
   for (guint i = 0; i < n; i++)
     {
@@ -289,7 +289,7 @@ test_what (gconstpointer data)
       /* What was there before may be taken for what is: then it is not known which bytes come. */
       if (test.what != NOTHING)
         {
-          pto_remote_directory_drop_all (test.child->directory);
+          pto_directory_drop_all (test.child->directory);
           g_hash_table_remove_all (test.session->blocks);
         }
     }
@@ -298,7 +298,7 @@ test_what (gconstpointer data)
   if (test.what == RUN)
     g_assert_cmpuint (test.n_refused, >, n / 10);
   g_assert_cmpuint (test.n_served, >, test.what == RUN ? n / 10 : n - 1);
-  pto_remote_child_free (test.child);
+  pto_bridge_free (test.child);
   far_end ();
   pto_writes_free (writes);
   g_rand_free (test.random);

@@ -8,6 +8,7 @@
 #include "../short.h"
 
 #include "../../pto/core/memory-guards.h"
+#include "../../pto/process/level-private.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -141,7 +142,7 @@ orchestrate (PTO2Runtime *rt, void *data)
 {
   struct rig *rig = data;
 
-  g_assert_true (pto_level_of_runtime (rt) == rig->level);
+  g_assert_true (rt == &rig->level->machine.runtime);
   rig->rt = rt;
   rig->result = 0;
   rig->graph (rig, rig->data);
@@ -267,7 +268,9 @@ const struct pto_level_targets *
 rig_subs (struct rig *rig)
 {
   memset (&rig->subs, 0, sizeof rig->subs);
-  pto_level_add_targets (rig->level, PTO_CHILD_SUB, 0, &rig->subs);
+  for (uint32_t i = 0; i < rig->level->family.n_children; i++)
+    if (rig->level->family.children[i].kind == PTO_CHILD_SUB)
+      pto_level_add_target (&rig->subs, i);
   return &rig->subs;
 }
 

@@ -80,7 +80,7 @@ set_pace (void *data, enum pto_pace pace)
 void
 answer_with (struct bench *bench, uint32_t child, uint32_t status, const char *text)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
   g_assert_false (pto_link_is_idle (&bench->own.children[child].link));
   mailbox->status = status;
@@ -100,7 +100,7 @@ answer (struct bench *bench, uint32_t child)
 void
 take (struct bench *bench, uint32_t child)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
   atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post) - 1);
 }
@@ -131,7 +131,7 @@ pass_time (struct bench *bench, uint64_t ns)
 uint32_t
 request_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
   return !pto_child_is_there (&bench->own.children[child])
                  || pto_link_is_idle (&bench->own.children[child].link)
@@ -142,7 +142,7 @@ request_of (const struct bench *bench, uint32_t child)
 uint32_t
 tasks_of (const struct bench *bench, uint32_t child, uint64_t numbers[PTO_TOGETHER_MAX])
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
   const struct pto_call all = {
     .request = PTO_REQUEST_TASKS, .body = mailbox->body, .bytes = mailbox->bytes, .mailbox = mailbox
   };
@@ -336,7 +336,7 @@ submit_to (struct bench *bench, uint64_t number, uint32_t worker)
 void
 set_silent (struct bench *bench, uint32_t child, bool silent)
 {
-  struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[child].link),
+  struct pto_call call = { .mailbox = bench->own.children[child].link.mailbox,
                            .hub = bench->own.hub,
                            .index = child };
 
@@ -359,7 +359,7 @@ bench_far (void)
 void
 answer_tasks (struct bench *bench, uint32_t child, uint64_t failed, uint64_t busy)
 {
-  const struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[child].link) };
+  const struct pto_call call = { .mailbox = bench->own.children[child].link.mailbox };
 
   pto_call_tell_tasks (&call, failed, busy);
   answer_with (bench, child, failed != 0 ? PTO_STATUS_TASK_FAILED : 0, "no");

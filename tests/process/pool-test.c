@@ -101,7 +101,7 @@ pool_test_clear (struct pool_test *test)
   pto_scheduler_destroy (test->scheduler);
   pto_pool_free (test->pool);
   for (uint32_t c = 0; c < test->n_children; c++)
-    free (pto_mailbox_of (&test->children[c].link));
+    free (test->children[c].link.mailbox);
   free (test->children);
   free (test->hub);
   free (test->engine);

@@ -874,8 +874,8 @@ test_life (gconstpointer threads)
       if (round == 1)
         before = holdings_now ();
       rig = new_rig (threads, 2, 3);
-      g_assert_cmpuint (pto_level_n_children (rig->level, PTO_CHILD_NEXT), ==, 2);
-      g_assert_cmpuint (pto_level_n_children (rig->level, PTO_CHILD_SUB), ==, 3);
+      g_assert_cmpuint (rig->level->family.n_kind[PTO_CHILD_NEXT], ==, 2);
+      g_assert_cmpuint (rig->level->family.n_kind[PTO_CHILD_SUB], ==, 3);
       rig_run_ok (rig, nothing, NULL);
       if (round % 2 == 0)
         rig_run_ok (rig, two_chips, NULL);

@@ -18,6 +18,7 @@
  */
 #include "../../pto/core/completion.h"
 #include "../../pto/core/run.h"
+#include "../../pto/process/pool-private.h"
 #include "../short.h"
 #include "pool-test.h"
 
@@ -193,7 +194,7 @@ tell_keeper (void)
 static bool
 is_answered (uint32_t child)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (&world->own.children[child].link);
+  const struct pto_mailbox *mailbox = world->own.children[child].link.mailbox;
 
   return atomic_load (&mailbox->reply) == 2 * atomic_load (&mailbox->post.value);
 }
@@ -439,8 +440,8 @@ child_main (void *data)
   struct pto_server server = { .serve = serve, .data = life };
 
   weak_acquire (life);
-  pto_mailbox_serve (world->own.exec, pto_mailbox_of (&world->own.children[life->child].link),
-                     world->own.hub, life->child, false, &server);
+  pto_mailbox_serve (world->own.exec, world->own.children[life->child].link.mailbox, world->own.hub,
+                     life->child, false, &server);
   life->closed = life->over = true;
   weak_release (&life->over);
   /* A process ends then. */
@@ -590,13 +591,13 @@ await_starts (void)
 {
   for (;;)
     {
-      uint32_t seen = pto_word_get (pto_pool_news (world->own.pool));
+      uint32_t seen = pto_word_get (&world->own.pool->news);
       bool starting = pto_pool_starting (world->own.pool) != 0;
 
       if (pto_pool_begin_lost (world->own.pool) == 0 && !starting
           && !pto_pool_has_lost (world->own.pool))
         break;
-      explorer_park (world->own.exec, pto_pool_news (world->own.pool), seen, PTO_NEVER);
+      explorer_park (world->own.exec, &world->own.pool->news, seen, PTO_NEVER);
     }
   for (uint32_t c = 0; c < world->own.n_children; c++)
     g_assert_cmpuint (world->said[c], >=, 1);

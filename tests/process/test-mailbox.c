@@ -48,7 +48,7 @@ static struct pto_link *
 link_of (const struct pto_mailbox *mailbox)
 {
   for (guint i = 0; i < CHILDREN; i++)
-    if (pto_mailbox_of (&links[i]) == mailbox)
+    if (links[i].mailbox == mailbox)
       return &links[i];
   g_assert_not_reached ();
 }

@@ -397,10 +397,11 @@ write_commands (struct pto_stream_writer *writer)
   PTO2Submit more = pto2_make_submit (1, 0, params, 3);
   guint64 index[PTO2_TENSOR_MAX_DIMS] = { 1, 1 };
 
-  pto_stream_place (writer, "x.c", 3);
-  pto_stream_buffer (writer, 0, 1, 100);
-  pto_stream_scope_begin (writer, PTO_COMMAND_SCOPE_BEGIN, "x.c", 4);
-  pto_stream_submit (writer, 1, 0, params, 3);
+  pto_stream_put (writer, PTO_COMMAND_PLACE, &(struct pto_said){ .a = 3, .text = "x.c" });
+  pto_stream_put (writer, PTO_COMMAND_BUFFER, &(struct pto_said){ .a = 0, .b = 1, .value = 100 });
+  pto_stream_put (writer, PTO_COMMAND_SCOPE_BEGIN, &(struct pto_said){ .a = 4, .text = "x.c" });
+  pto_stream_put (writer, PTO_COMMAND_SUBMIT,
+                  &(struct pto_said){ .submit = pto2_make_submit (1, 0, params, 3) });
   more.after = after;
   more.n_after = 2;
   more.condition = &tensor;
@@ -408,12 +409,20 @@ write_commands (struct pto_stream_writer *writer)
   more.mixed = list;
   more.group = more.group_params = more.group_cores = list;
   more.n_group = 3;
-  pto_stream_submit_more (writer, &more);
-  pto_stream_element (writer, &tensor, index, true, 5);
-  pto_stream_alloc (writer, &tensor);
-  pto_stream_cluster (writer, PTO_COMMAND_CLUSTER_CORES, 1, 1);
-  pto_stream_put (writer, PTO_COMMAND_SCOPE_END);
-  pto_stream_fail (writer, PTO_STATUS_INVALID_ARGS, "why");
+  pto_stream_put (writer, PTO_COMMAND_SUBMIT_MORE, &(struct pto_said){ .submit = more });
+  pto_stream_put (
+      writer, PTO_COMMAND_ELEMENT,
+      &(struct pto_said){ .a = true,
+                          .value = 5,
+                          .param = &(PTOParam){ .type = PTO_PARAM_INPUT, .tensor = tensor },
+                          .index = index });
+  pto_stream_put (
+      writer, PTO_COMMAND_ALLOC,
+      &(struct pto_said){ .param = &(PTOParam){ .type = PTO_PARAM_OUTPUT, .tensor = tensor } });
+  pto_stream_put (writer, PTO_COMMAND_CLUSTER_CORES, &(struct pto_said){ .a = 1, .b = 1 });
+  pto_stream_put (writer, PTO_COMMAND_SCOPE_END, &(struct pto_said){ .a = 0 });
+  pto_stream_put (writer, PTO_COMMAND_FAIL,
+                  &(struct pto_said){ .a = PTO_STATUS_INVALID_ARGS, .text = "why" });
 }
 
 /* Does a reader of these commands get to the one at last? If not, and none of them is unsound, it
@@ -461,7 +470,7 @@ test_commands (void)
       write_commands (&writer);
       last = writer.head;
       mutate (random, bytes, last);
-      pto_stream_end (&writer, 7);
+      pto_stream_put (&writer, PTO_COMMAND_END, &(struct pto_said){ .a = 7 });
       if (!gets_to (bytes, last, writer.head))
         continue;
       n_calls = 0;

@@ -116,7 +116,7 @@ test_again_before (void)
   /* And who wrote over its mailbox may have. */
   begin_run (bench);
   submit_to (bench, 0, 2);
-  pto_mailbox_of (&bench->own.children[2].link)->reply += 7;
+  bench->own.children[2].link.mailbox->reply += 7;
   die (bench, 2);
   g_assert_cmpint (first->kind, ==, PTO_FAILURE_LOST);
   end_run (bench, 1, 1);

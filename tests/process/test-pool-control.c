@@ -31,7 +31,7 @@ test_control (void)
   /* At once where nothing is under way, before the next task otherwise. */
   for (uint32_t c = 0; c < CHILDREN; c++)
     g_assert_cmpuint (request_of (bench, c), ==, c < 2 ? PTO_REQUEST_TASK : PTO_REQUEST_REGISTER);
-  g_assert_cmpmem (pto_mailbox_of (&bench->own.children[2].link)->body, 4, "body", 4);
+  g_assert_cmpmem (bench->own.children[2].link.mailbox->body, 4, "body", 4);
   answer (bench, 2);
   answer (bench, 0);
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
@@ -83,7 +83,7 @@ test_commit (void)
   pto_pool_control (bench->own.pool, back);
   settle (bench);
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_COMMIT);
-  g_assert_cmpuint (pto_mailbox_of (&bench->own.children[0].link)->bytes, ==, 0);
+  g_assert_cmpuint (bench->own.children[0].link.mailbox->bytes, ==, 0);
   g_assert_cmpuint (task_of (bench, 1), ==, 1);
   answer (bench, 1);
   g_assert_cmpuint (request_of (bench, 1), ==, PTO_REQUEST_COMMIT);

@@ -60,7 +60,7 @@ use (struct bench *bench, PTOParamType type, uint64_t *words)
 static uint32_t
 access_of (const struct bench *bench, uint32_t child)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
   const struct pto_call all = {
     .request = PTO_REQUEST_TASKS, .body = mailbox->body, .bytes = mailbox->bytes, .mailbox = mailbox
   };
@@ -81,7 +81,7 @@ access_of (const struct bench *bench, uint32_t child)
 static void
 assert_fetched (const struct bench *bench, uint32_t child, const uint64_t *words)
 {
-  const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
   const struct pto_left_range *range = (const struct pto_left_range *) mailbox->body;
 
   g_assert_cmpuint (request_of (bench, child), ==, PTO_REQUEST_FETCH);

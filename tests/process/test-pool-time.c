@@ -52,12 +52,12 @@ test_written_over (void)
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
-  atomic_store (&pto_mailbox_of (&bench->own.children[0].link)->reply, 0xa5a5a5a5);
+  atomic_store (&bench->own.children[0].link.mailbox->reply, 0xa5a5a5a5);
   pto_hub_mark (bench->own.exec, bench->own.hub, 0);
   settle (bench);
   g_assert_cmpstr (bench->killed[0], ==, "wrote over its mailbox");
   /* Nobody says so: it is found all the same. */
-  atomic_store (&pto_mailbox_of (&bench->own.children[1].link)->post.value, 77);
+  atomic_store (&bench->own.children[1].link.mailbox->post.value, 77);
   pass_time (bench, MS);
   g_assert_cmpstr (bench->killed[1], ==, "wrote over its mailbox");
   die (bench, 0);
@@ -88,7 +88,7 @@ test_limits (void)
   g_assert_cmpstr (bench->killed[2], ==, "could not start");
   die (bench, 2);
   pass_time (bench, 4 * SECOND);
-  atomic_fetch_add (&pto_mailbox_of (&bench->own.children[3].link)->beat, 1);
+  atomic_fetch_add (&bench->own.children[3].link.mailbox->beat, 1);
   pass_time (bench, 2 * SECOND);
   g_assert_cmpstr (bench->killed[0], ==, "did not answer for 5 s");
   g_assert_cmpstr (bench->killed[3], ==, "");
@@ -182,7 +182,7 @@ test_caught (void)
       for (uint32_t c = 1; c < CHILDREN; c++)
         {
           g_assert_cmpstr (bench->killed[c], ==, "");
-          atomic_fetch_add (&pto_mailbox_of (&bench->own.children[c].link)->beat, 1);
+          atomic_fetch_add (&bench->own.children[c].link.mailbox->beat, 1);
         }
       bench->killed[0][0] = '\0';
       die (bench, 0);
@@ -255,8 +255,8 @@ test_cancel (void)
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 6);
   g_assert_true (pto_pool_is_cancelled (bench->own.pool));
   g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
-  g_assert_cmpuint (atomic_load (&pto_mailbox_of (&bench->own.children[1].link)->cancel), ==,
-                    pto_word_get (&pto_mailbox_of (&bench->own.children[1].link)->post));
+  g_assert_cmpuint (atomic_load (&bench->own.children[1].link.mailbox->cancel), ==,
+                    pto_word_get (&bench->own.children[1].link.mailbox->post));
   pass_time (bench, SECOND);
   /* In more of a hurry than before. */
   pto_pool_cancel (bench->own.pool, 30 * MS);
@@ -313,8 +313,8 @@ test_cancel_worker (void)
   bench->own.children[1].level = 3;
   cancel (bench, 30 * MS);
   for (uint32_t c = 0; c < 2; c++)
-    g_assert_cmpuint (atomic_load (&pto_mailbox_of (&bench->own.children[c].link)->cancel), ==,
-                      pto_word_get (&pto_mailbox_of (&bench->own.children[c].link)->post));
+    g_assert_cmpuint (atomic_load (&bench->own.children[c].link.mailbox->cancel), ==,
+                      pto_word_get (&bench->own.children[c].link.mailbox->post));
   for (int i = 0; i < 3; i++)
     pass_time (bench, 10 * MS);
   g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 30 ms");

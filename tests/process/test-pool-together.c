@@ -179,7 +179,7 @@ test_together_long (void)
 static void
 keep (struct bench *bench, uint32_t child, uint32_t n)
 {
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
   atomic_store (&mailbox->kept, (uint64_t) pto_word_get (&mailbox->post) << 32 | n);
   pto_hub_mark (bench->own.exec, bench->own.hub, child);
@@ -237,7 +237,7 @@ static void
 test_together_returned_late (void)
 {
   struct bench *bench = bench_known (1000);
-  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[0].link);
+  struct pto_mailbox *mailbox = bench->own.children[0].link.mailbox;
 
   for (uint64_t i = 3; i < 8; i++)
     submit_to (bench, i, 0);
@@ -309,7 +309,7 @@ test_together_recorded (void)
   struct pto_trace *trace = pto_trace_new (CHILDREN + 1, 64);
   struct pto_trace_buffer *scheduler = &trace->buffers[CHILDREN];
   const struct pto_trace_record *records[64];
-  struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[0].link) };
+  struct pto_call call = { .mailbox = bench->own.children[0].link.mailbox };
   struct pto_stamps stamps[4] = { 0 };
   uint64_t posted;
 

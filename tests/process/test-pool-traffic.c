@@ -54,7 +54,7 @@ test_traffic (void)
 {
   struct bench *bench = bench_known (1000);
   struct pto_trace *trace = pto_trace_new (CHILDREN + 1, 64);
-  struct pto_call call = { .mailbox = pto_mailbox_of (&bench->own.children[0].link) };
+  struct pto_call call = { .mailbox = bench->own.children[0].link.mailbox };
   struct pto_stamps stamps = { 0 };
   struct pto_moved moved;
 

@@ -124,8 +124,8 @@ test_failures (void)
   g_assert_cmpstr (first->failure.text, ==, "too blue");
   g_assert_cmpstr (first->path, ==, "L3/0/sub0");
   /* An answer that was given before the death counts: the next task of 1 is not posted. */
-  atomic_store (&pto_mailbox_of (&bench->own.children[1].link)->reply,
-                2 * pto_word_get (&pto_mailbox_of (&bench->own.children[1].link)->post));
+  atomic_store (&bench->own.children[1].link.mailbox->reply,
+                2 * pto_word_get (&bench->own.children[1].link.mailbox->post));
   die (bench, 1);
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   g_assert_cmpuint (first->roots, ==, 1);

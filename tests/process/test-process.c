@@ -656,24 +656,6 @@ test_own_stderr_is_dead_end (void)
     }
 }
 
-static void
-test_stderr_inherited (void)
-{
-  struct stand_in err = put_in_place (STDERR_FILENO, -1);
-  struct pto_process process;
-  char *text;
-
-  begin_with (&process, "L3/0/sub0", speak, (char *) "straight\n",
-              (struct pto_process_config){ .inherit_stderr = true });
-  g_assert_cmpint (process.words, ==, -1);
-  wait_dead (&process);
-  text = take_out (err);
-  g_assert_cmpstr (text, ==, "straight\n");
-  assert_last_line (&process, "");
-  pto_process_end (&process);
-  g_free (text);
-}
-
 /* A program without standard descriptors, from the given one on: ours must not slip into their
  * places. */
 static int
@@ -739,7 +721,6 @@ main (int argc, char **argv)
   add ("/pto/process/stderr-closed-early", test_stderr_closed_early);
   add ("/pto/process/own-stderr-is-full", test_own_stderr_is_full);
   add ("/pto/process/own-stderr-is-dead-end", test_own_stderr_is_dead_end);
-  add ("/pto/process/stderr-inherited", test_stderr_inherited);
   add ("/pto/process/without-standard-descriptors", test_without_standard_descriptors);
   return g_test_run ();
 }

@@ -725,9 +725,10 @@ test_stream (void)
   pto_stream_begin (&writer, self.stream);
   g_assert_false (pto_stream_has_begun (&writer));
   thread = g_thread_new ("replay", replay, &self);
-  pto_stream_scope_begin (&writer, PTO_COMMAND_SCOPE_BEGIN, "here.c", 7);
-  pto_stream_scope_begin (&writer, PTO_COMMAND_SCOPE_BEGIN, NULL, 0);
-  pto_stream_scope_begin (&writer, PTO_COMMAND_MANUAL_SCOPE_BEGIN, "by-hand.c", 9);
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_BEGIN, &(struct pto_said){ .a = 7, .text = "here.c" });
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_BEGIN, &(struct pto_said){ .a = 0, .text = NULL });
+  pto_stream_put (&writer, PTO_COMMAND_MANUAL_SCOPE_BEGIN,
+                  &(struct pto_said){ .a = 9, .text = "by-hand.c" });
   for (int i = 0; i < COMMANDS; i++)
     {
       for (int p = 0; p < 5; p++)
@@ -750,36 +751,43 @@ test_stream (void)
         }
       if (i % 10 == 0)
         {
-          pto_stream_place (&writer, i % 20 == 0 ? "there.c" : NULL, i + 1);
+          pto_stream_put (&writer, PTO_COMMAND_PLACE,
+                          &(struct pto_said){ .a = i % 20 == 0 ? i + 1 : 0,
+                                              .text = i % 20 == 0 ? "there.c" : NULL });
           while (!pto_stream_has_room (&writer, true))
             g_usleep (10);
         }
       if (i % 4 == 0)
-        pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5);
+        pto_stream_put (&writer, PTO_COMMAND_SUBMIT,
+                        &(struct pto_said){ .submit = pto2_make_submit (
+                                                i, i % 2, params, i % 7 == 3 ? 1000 : i % 5) });
       else
-        pto_stream_submit_more (&writer, &(PTO2Submit){ .size = sizeof (PTO2Submit),
+        pto_stream_put (
+            &writer, PTO_COMMAND_SUBMIT_MORE,
+            &(struct pto_said){ .submit = (PTO2Submit){ .size = sizeof (PTO2Submit),
                                                         .kernel_id = i,
                                                         .worker_type = i % 2,
                                                         .params = params,
                                                         .n_params = i % 7 == 3 ? 1000 : i % 5,
-                                                        .priority = i % 4 });
+                                                        .priority = i % 4 } });
     }
-  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
-  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
-  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END, &(struct pto_said){ .a = 0 });
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END, &(struct pto_said){ .a = 0 });
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END, &(struct pto_said){ .a = 0 });
   while (!pto_stream_is_read (&writer, true))
     g_usleep (10);
   g_assert_true (pto_stream_has_begun (&writer));
   g_assert_false (pto_stream_has_failed (&writer));
   pto_stream_get_failure (&writer, why);
   g_assert_cmpstr (why, ==, "");
-  pto_stream_fail (&writer, PTO_STATUS_EXPLICIT, "enough");
+  pto_stream_put (&writer, PTO_COMMAND_FAIL,
+                  &(struct pto_said){ .a = PTO_STATUS_EXPLICIT, .text = "enough" });
   while (!pto_stream_is_read (&writer, true))
     g_usleep (10);
   g_assert_true (pto_stream_has_failed (&writer));
   pto_stream_get_failure (&writer, why);
   g_assert_cmpstr (why, ==, "task 7: no? more");
-  pto_stream_end (&writer, 42);
+  pto_stream_put (&writer, PTO_COMMAND_END, &(struct pto_said){ .a = 42 });
   g_assert_cmpint (GPOINTER_TO_INT (g_thread_join (thread)), ==, 42);
   g_assert_cmpuint (self.n, ==, COMMANDS);
   g_assert_cmpuint (self.n_urgent, ==, COMMANDS - (COMMANDS + 3) / 4);
@@ -817,14 +825,16 @@ test_stream_buffers (void)
       = mmap (NULL, pto_stream_size (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   pto_stream_begin (&writer, self.stream);
   thread = g_thread_new ("replay", replay, &self);
-  pto_stream_buffer (&writer, 99, 1, 4);
-  pto_stream_buffer (&writer, 99, 2, 5);
+  pto_stream_put (&writer, PTO_COMMAND_BUFFER, &(struct pto_said){ .a = 99, .b = 1, .value = 4 });
+  pto_stream_put (&writer, PTO_COMMAND_BUFFER, &(struct pto_said){ .a = 99, .b = 2, .value = 5 });
   param.tensor.storage = (PTO2Buffer *) (uintptr_t) 100;
   param.tensor.generation = 2;
-  pto_stream_submit (&writer, 0, 0, &param, 1);
+  pto_stream_put (&writer, PTO_COMMAND_SUBMIT,
+                  &(struct pto_said){ .submit = pto2_make_submit (0, 0, &param, 1) });
   param.tensor.generation = 1;
-  pto_stream_submit (&writer, 1, 0, &param, 1);
-  pto_stream_end (&writer, 0);
+  pto_stream_put (&writer, PTO_COMMAND_SUBMIT,
+                  &(struct pto_said){ .submit = pto2_make_submit (1, 0, &param, 1) });
+  pto_stream_put (&writer, PTO_COMMAND_END, &(struct pto_said){ .a = 0 });
   g_thread_join (thread);
   g_assert_cmpuint (self.depth, ==, 2);
   munmap (self.stream, pto_stream_size ());

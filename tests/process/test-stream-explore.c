@@ -114,7 +114,7 @@ writer_main (void *arg)
 {
   for (int32_t round = 1; round <= ROUNDS; round++)
     {
-      pto_stream_cluster (&writer, PTO_COMMAND_ALLOCATE_CLUSTER, 0, 0);
+      pto_stream_put (&writer, PTO_COMMAND_ALLOCATE_CLUSTER, &(struct pto_said){ .a = 0, .b = 0 });
       for (;;)
         {
           uint32_t heard = weak_word_get (&rung);
@@ -131,7 +131,7 @@ writer_main (void *arg)
       g_assert_true (pto_stream_has_begun (&writer));
       g_assert_cmpint (pto_stream_has_failed (&writer), ==, round == ROUNDS);
     }
-  pto_stream_end (&writer, 7);
+  pto_stream_put (&writer, PTO_COMMAND_END, &(struct pto_said){ .a = 7 });
 }
 
 static void

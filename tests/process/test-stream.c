@@ -56,7 +56,7 @@ replay (struct pto_stream_writer *writer)
       = { .rt = &runtime, .has_failed = has_failed, .ring = ring };
 
   n_seen = 0;
-  pto_stream_end (writer, 7);
+  pto_stream_put (writer, PTO_COMMAND_END, &(struct pto_said){ .a = 7 });
   g_assert_cmpint (pto_stream_replay (writer->stream, &target), ==, 7);
 }
 
@@ -107,9 +107,12 @@ test_params (void)
       params[1] = make_scalar_param (42);
       params[2] = make_input_param (good);
       pto_stream_begin (&writer, stream);
-      pto_stream_submit (&writer, 5, 1, params, 3);
+      pto_stream_put (&writer, PTO_COMMAND_SUBMIT,
+                      &(struct pto_said){ .submit = pto2_make_submit (5, 1, params, 3) });
       /* More than a command can hold: only that many is said. */
-      pto_stream_submit (&writer, 6, 0, params, PTO_STREAM_PARAMS + 1);
+      pto_stream_put (
+          &writer, PTO_COMMAND_SUBMIT,
+          &(struct pto_said){ .submit = pto2_make_submit (6, 0, params, PTO_STREAM_PARAMS + 1) });
       replay (&writer);
       g_assert_cmpuint (n_seen, ==, 2);
       g_assert_cmpint (seen[0].kernel, ==, 5);

@@ -30,9 +30,9 @@ marks = re.compile(r"(?<!\w)(_|N_|C_|P_|g_dngettext) \(")
 # Whose text a person reads, and which argument it is.
 says = {
     "g_set_error": 3, "g_set_error_literal": 3, "g_error_new": 2, "g_error_new_literal": 2, "g_prefix_error": 1,
-    "pto_error_set": 3, "pto_error_prefix": 1, "pto_refuse": 1, "pto_manifest_fail": 3, "pto_report_set": 2, "pto_engine_fail": 2,
+    "pto_error_set": 3, "pto_error_prefix": 1, "pto_refuse": 2, "pto_manifest_fail": 3, "pto_report_set": 2, "pto_engine_fail": 2,
     "pto_engine_refuse": 3, "pto_chip_refuse": 1, "pto_chip_refuse_with": 2, "pto_failure_set": 3, "tool_refuse": 1, "tool_fail": 1,
-    "pto_worker_fail": 2, "pto_worker_refuse_params": 1,
+    "pto_worker_refuse_params": 1,
 }
 # Whose text a person reads on a terminal, whichever argument it is, and where there are such texts.
 prints = dict.fromkeys((

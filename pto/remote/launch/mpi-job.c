@@ -106,11 +106,10 @@ pto_remote_job_check (const char *address, GError **error)
 {
   if (!g_str_has_prefix (address, "tls:"))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%s is no rank of a job: mpirun begins nothing where pto-remote listens; "
-                  "write local:, ssh://host, srun://host or mpirun://host"),
-               address);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("%s is no rank of a job: mpirun begins nothing where pto-remote listens; "
+                        "write local:, ssh://host, srun://host or mpirun://host"),
+                     address);
 }
 
 gboolean
@@ -343,13 +342,12 @@ spawn (PtoRemoteJob *job, guint32 generation, int *ready, GError **error)
   if (job->words >= 0)
     close (job->words);
   job->words = -1;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-               _ ("collectives of a job need MPI, and mpirun can not be launched: %s (install Open "
-                  "MPI)"),
-               g_error_matches (local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)
-                   ? _ ("there is no such program")
-                   : local->message);
-  return FALSE;
+  return pto_refuse (
+      error, PTO_ERROR_NOT_FOUND,
+      _ ("collectives of a job need MPI, and mpirun can not be launched: %s (install Open "
+         "MPI)"),
+      g_error_matches (local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT) ? _ ("there is no such program")
+                                                                  : local->message);
 }
 
 /* --- a generation --- */
@@ -398,9 +396,8 @@ wait_until_ready (PtoRemoteJob *job, int ready, const struct pto_call *call, gin
           while (!has_ended (job->process) && look_after (call, until, NULL))
             g_usleep (1000);
           why = read_words (job->words);
-          g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-                       _ ("mpirun has not begun the ranks of the job: %s"), why);
-          return FALSE;
+          return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                             _ ("mpirun has not begun the ranks of the job: %s"), why);
         }
       if (!look_after (call, until, error))
         return FALSE;

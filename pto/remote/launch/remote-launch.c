@@ -65,18 +65,12 @@ find_launch (const char *address, const char *const *words, gboolean quotes, Lau
   for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
     schemes[i] = launchers[i].scheme;
   if (quotes && words == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("the option shell of %s is for the option launcher, which is missing"),
-                   address);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("the option shell of %s is for the option launcher, which is missing"),
+                       address);
   if (words != NULL && words[0] == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("the launcher of %s has no words: the first is a program"), address);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("the launcher of %s has no words: the first is a program"), address);
   fault = words != NULL ? pto_remote_address_explain_own (address)
                         : pto_remote_address_explain_launched (address, schemes);
   if (fault != NULL)
@@ -456,10 +450,7 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
   if (spec->path != NULL)
     return connect_unix (spec, stream, error);
   if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
   /* A launcher has something to tidy up elsewhere; a worker of this machine has not, and may stand
    * still. */
   ok = pto_remote_spawn ((const char *const *) spec->argv, NULL, ends[1], ends[1], -1,
@@ -468,15 +459,14 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
   if (!ok)
     {
       close (ends[0]);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   _ ("\"%s\" for %s can not be launched: %s%s"), spec->argv[0], spec->address,
-                   g_error_matches (local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)
-                       ? _ ("there is no such program")
-                       : local->message,
-                   spec->host == NULL
-                       ? _ (": set PTO_REMOTE, or the option program, to where pto-remote is")
-                       : "");
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_NOT_FOUND, _ ("\"%s\" for %s can not be launched: %s%s"),
+                         spec->argv[0], spec->address,
+                         g_error_matches (local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)
+                             ? _ ("there is no such program")
+                             : local->message,
+                         spec->host == NULL
+                             ? _ (": set PTO_REMOTE, or the option program, to where pto-remote is")
+                             : "");
     }
   *stream = pto_remote_stream_new (ends[0], ends[0]);
   return TRUE;

@@ -13,7 +13,7 @@
 /* So many blocks nobody looks through before each task. */
 #define BLOCKS_MAX 1024u
 
-struct _PtoRemoteDirectory
+struct _PtoDirectory
 {
   guint64 limit;
   guint64 bytes;     /* of all blocks */
@@ -32,16 +32,14 @@ block_free (gpointer data)
 {
   PtoRemoteBlock *block = data;
 
-  g_array_unref (block->good);
-  g_array_unref (block->left);
-  g_array_unref (block->stays);
+  pto_spans_clear (&block->good);
   g_free (block);
 }
 
-PtoRemoteDirectory *
-pto_remote_directory_new (guint64 limit)
+PtoDirectory *
+pto_directory_new (guint64 limit)
 {
-  PtoRemoteDirectory *directory = g_new0 (PtoRemoteDirectory, 1);
+  PtoDirectory *directory = g_new0 (PtoDirectory, 1);
 
   directory->limit = limit;
   directory->blocks = g_ptr_array_new_with_free_func (block_free);
@@ -52,7 +50,7 @@ pto_remote_directory_new (guint64 limit)
 }
 
 void
-pto_remote_directory_free (PtoRemoteDirectory *directory)
+pto_directory_free (PtoDirectory *directory)
 {
   g_ptr_array_unref (directory->blocks);
   g_ptr_array_unref (directory->owned);
@@ -77,7 +75,7 @@ find_index (const GPtrArray *blocks, guint64 address)
 
 /* The first that may reach into a range that begins there. */
 static guint
-find_first (const PtoRemoteDirectory *directory, guint64 begin)
+find_first (const PtoDirectory *directory, guint64 begin)
 {
   return find_index (directory->blocks,
                      begin > directory->longest ? begin - directory->longest : 0);
@@ -85,172 +83,81 @@ find_first (const PtoRemoteDirectory *directory, guint64 begin)
 
 /* --- what is good --- */
 
-/* Of the good spans, the first that ends behind the address. */
-static guint
-find_span (const GArray *good, guint64 address)
+/* As bits, so that a change can be about several. */
+enum
 {
-  return pto_bisect (i, good->len, g_array_index (good, PtoRemoteSpan, i).end <= address);
-}
+  IS_COPY = 1,   /* what is here is there, too */
+  IS_LEFT = 2,   /* it is nowhere else, for a while */
+  IS_STAYING = 4 /* and for good */
+};
 
 static void
-add_span (GArray *spans, guint64 begin, guint64 end)
+set_span (PtoRemoteBlock *block, guint64 begin, guint64 end, guint64 what)
 {
-  PtoRemoteSpan span = { begin, end };
-  guint first, last;
-
-  if (begin >= end)
-    return;
-  /* Those that it touches become one with it. */
-  first = begin > 0 ? find_span (spans, begin - 1) : 0;
-  for (last = first; last < spans->len; last++)
-    {
-      const PtoRemoteSpan *other = &g_array_index (spans, PtoRemoteSpan, last);
-
-      if (other->begin > end)
-        break;
-      span.begin = MIN (span.begin, other->begin);
-      span.end = MAX (span.end, other->end);
-    }
-  if (last > first)
-    g_array_remove_range (spans, first, last - first);
-  g_array_insert_val (spans, first, span);
+  if (!pto_spans_set (&block->good, begin, end, what))
+    g_error ("no memory to note what is at the other end");
 }
 
+void
+pto_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  set_span (block, begin, end, IS_COPY);
+}
+
+void
+pto_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  set_span (block, begin, end, IS_LEFT);
+}
+
+void
+pto_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  set_span (block, begin, end, IS_STAYING);
+}
+
+/* In all blocks: of the range, what is one of those. */
 static void
-remove_span (GArray *spans, guint64 begin, guint64 end)
-{
-  guint i = find_span (spans, begin);
-
-  while (i < spans->len)
-    {
-      PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
-      PtoRemoteSpan rest = { end, span->end };
-
-      if (span->begin >= end)
-        return;
-      if (span->begin < begin)
-        {
-          span->end = begin;
-          i++;
-          if (rest.begin < rest.end)
-            g_array_insert_val (spans, i, rest);
-        }
-      else if (rest.begin < rest.end)
-        span->begin = end;
-      else
-        {
-          g_array_remove_index (spans, i);
-          continue;
-        }
-      if (rest.begin < rest.end)
-        return;
-    }
-}
-
-void
-pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
-{
-  add_span (block->good, begin, end);
-  remove_span (block->left, begin, end);
-  remove_span (block->stays, begin, end);
-}
-
-void
-pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end)
-{
-  pto_remote_directory_add (block, begin, end);
-  add_span (block->left, begin, end);
-}
-
-void
-pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end)
-{
-  pto_remote_directory_add (block, begin, end);
-  add_span (block->stays, begin, end);
-}
-
-void
-pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
-                             const PtoRemoteBlock *but)
+remove_good (PtoDirectory *directory, guint64 begin, guint64 end, guint64 what)
 {
   for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
     {
       PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+      struct pto_spans *good = &block->good;
 
       if (block->begin >= end)
         return;
-      if (block == but)
-        continue;
-      remove_span (block->good, begin, end);
-      remove_span (block->left, begin, end);
-      remove_span (block->stays, begin, end);
-    }
-}
-
-/* Of the spans, what is in the range is good. */
-static void
-keep_good (PtoRemoteBlock *block, const GArray *spans, guint64 begin, guint64 end)
-{
-  for (guint i = find_span (spans, begin); i < spans->len; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (spans, PtoRemoteSpan, i);
-
-      if (span->begin >= end)
-        return;
-      add_span (block->good, MAX (span->begin, begin), MIN (span->end, end));
+      if (!pto_spans_reserve (good, 2))
+        g_error ("no memory to note what is at the other end");
+      pto_spans_cut (good, begin, end);
+      for (guint k = pto_spans_find (good, begin); k < good->n && good->list[k].begin < end;)
+        if ((good->list[k].tag & what) != 0)
+          pto_spans_drop (good, k);
+        else
+          k++;
     }
 }
 
 void
-pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_remove (PtoDirectory *directory, guint64 begin, guint64 end)
 {
-  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
-    {
-      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
-
-      if (block->begin >= end)
-        return;
-      remove_span (block->good, begin, end);
-      keep_good (block, block->left, begin, end);
-      keep_good (block, block->stays, begin, end);
-    }
-}
-
-/* What is in the range is neither one of the spans any more, nor good. */
-static void
-remove_both (PtoRemoteBlock *block, GArray *spans, guint64 begin, guint64 end)
-{
-  guint i;
-
-  while ((i = find_span (spans, begin)) < spans->len)
-    {
-      PtoRemoteSpan span = g_array_index (spans, PtoRemoteSpan, i);
-
-      if (span.begin >= end)
-        return;
-      span.begin = MAX (span.begin, begin);
-      span.end = MIN (span.end, end);
-      remove_span (spans, span.begin, span.end);
-      remove_span (block->good, span.begin, span.end);
-    }
+  remove_good (directory, begin, end, IS_COPY | IS_LEFT | IS_STAYING);
 }
 
 void
-pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_remove_copies (PtoDirectory *directory, guint64 begin, guint64 end)
 {
-  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
-    {
-      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+  remove_good (directory, begin, end, IS_COPY);
+}
 
-      if (block->begin >= end)
-        return;
-      remove_both (block, block->left, begin, end);
-      remove_both (block, block->stays, begin, end);
-    }
+void
+pto_directory_remove_only (PtoDirectory *directory, guint64 begin, guint64 end)
+{
+  remove_good (directory, begin, end, IS_LEFT | IS_STAYING);
 }
 
 GArray *
-pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_list_left (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   GArray *list = g_array_new (FALSE, FALSE, sizeof (PtoRemoteLeft));
 
@@ -260,33 +167,32 @@ pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, gu
 
       if (block->begin >= end)
         break;
-      for (guint k = find_span (block->left, begin); k < block->left->len; k++)
-        {
-          const PtoRemoteSpan *span = &g_array_index (block->left, PtoRemoteSpan, k);
-          PtoRemoteLeft left = { block, MAX (span->begin, begin), MIN (span->end, end) };
+      PTO_SPANS_EACH (k, &block->good, begin, end)
+      {
+        const struct pto_span *span = &block->good.list[k];
+        PtoRemoteLeft left = { block, MAX (span->begin, begin), MIN (span->end, end) };
 
-          if (left.begin >= left.end)
-            break;
+        if (span->tag == IS_LEFT)
           g_array_append_val (list, left);
-        }
+      }
     }
   return list;
 }
 
 GArray *
-pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   GArray *missing = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
 
-  for (guint i = find_span (block->good, begin); i < block->good->len && begin < end; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
-      PtoRemoteSpan gap = { begin, MIN (span->begin, end) };
+  PTO_SPANS_EACH (i, &block->good, begin, end)
+  {
+    const struct pto_span *span = &block->good.list[i];
+    PtoRemoteSpan gap = { begin, span->begin };
 
-      if (gap.begin < gap.end)
-        g_array_append_val (missing, gap);
-      begin = MAX (begin, span->end);
-    }
+    if (gap.begin < gap.end)
+      g_array_append_val (missing, gap);
+    begin = span->end;
+  }
   if (begin < end)
     {
       PtoRemoteSpan gap = { begin, end };
@@ -301,19 +207,17 @@ count_good (const PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   guint64 n = 0;
 
-  for (guint i = find_span (block->good, begin); i < block->good->len; i++)
-    {
-      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+  PTO_SPANS_EACH (i, &block->good, begin, end)
+  {
+    const struct pto_span *span = &block->good.list[i];
 
-      if (span->begin >= end)
-        break;
-      n += MIN (span->end, end) - MAX (span->begin, begin);
-    }
+    n += MIN (span->end, end) - MAX (span->begin, begin);
+  }
   return n;
 }
 
 guint64
-pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+pto_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
 {
   return end - begin - count_good (block, begin, end);
 }
@@ -322,14 +226,14 @@ pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint6
 
 /* Of one that the other end has never heard of it need not hear. */
 static void
-note_dropped (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+note_dropped (PtoDirectory *directory, PtoRemoteBlock *block)
 {
   if (!g_ptr_array_remove (directory->begun, block))
     g_array_append_val (directory->dropped, block->number);
 }
 
 static void
-drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+drop (PtoDirectory *directory, PtoRemoteBlock *block)
 {
   guint i = find_index (directory->blocks, block->begin);
 
@@ -345,12 +249,16 @@ drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
 static gboolean
 may_go (const PtoRemoteBlock *block)
 {
-  return block->users == 0 && block->left->len == 0 && block->stays->len == 0;
+  gboolean may = block->users == 0;
+
+  for (guint i = 0; may && i < block->good.n; i++)
+    may = block->good.list[i].tag == IS_COPY;
+  return may;
 }
 
 /* Those that were not used for longest go first. */
 static void
-make_room (PtoRemoteDirectory *directory, guint64 bytes)
+make_room (PtoDirectory *directory, guint64 bytes)
 {
   guint64 limit = directory->limit - MIN (directory->limit, directory->owned_bytes / 2);
   GList *next;
@@ -370,15 +278,12 @@ make_room (PtoRemoteDirectory *directory, guint64 bytes)
 
 /* In no list yet but that of those that are new. */
 static PtoRemoteBlock *
-block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+block_new (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = g_new0 (PtoRemoteBlock, 1);
 
   block->begin = begin;
   block->end = end;
-  block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
-  block->left = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
-  block->stays = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
   block->link.data = block;
   block->number = ++directory->number;
   g_ptr_array_add (directory->begun, block);
@@ -386,7 +291,7 @@ block_new (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 }
 
 static PtoRemoteBlock *
-begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+begin_block (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = block_new (directory, begin, end);
 
@@ -401,17 +306,17 @@ begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
 /* --- what the program has --- */
 
 void
-pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_own (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   PtoRemoteBlock *block = block_new (directory, begin, end);
 
-  pto_remote_directory_add (block, begin, end);
+  pto_directory_add (block, begin, end);
   directory->owned_bytes += get_bytes (block);
   g_ptr_array_insert (directory->owned, (int) find_index (directory->owned, begin), block);
 }
 
 gboolean
-pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin)
+pto_directory_disown (PtoDirectory *directory, guint64 begin)
 {
   guint i = find_index (directory->owned, begin);
   PtoRemoteBlock *block
@@ -426,7 +331,7 @@ pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin)
 }
 
 PtoRemoteBlock *
-pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_find_owned (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint i = begin < G_MAXUINT64 ? find_index (directory->owned, begin + 1) : 0;
   PtoRemoteBlock *block = i > 0 ? g_ptr_array_index (directory->owned, i - 1) : NULL;
@@ -435,7 +340,7 @@ pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin, g
 }
 
 guint
-pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory)
+pto_directory_get_n_owned (PtoDirectory *directory)
 {
   return directory->owned->len;
 }
@@ -444,7 +349,7 @@ pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory)
 
 /* Of those that have all of the range, the one with most of it; NULL: there is none. */
 static PtoRemoteBlock *
-find_best (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 *most)
+find_best (PtoDirectory *directory, guint64 begin, guint64 end, guint64 *most)
 {
   PtoRemoteBlock *best = NULL;
 
@@ -468,21 +373,21 @@ find_best (PtoRemoteDirectory *directory, guint64 begin, guint64 end, guint64 *m
 }
 
 guint64
-pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_find_missing (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint64 most;
 
-  if (pto_remote_directory_find_owned (directory, begin, end) != NULL)
+  if (pto_directory_find_owned (directory, begin, end) != NULL)
     return 0;
   find_best (directory, begin, end, &most);
   return end - begin - most;
 }
 
 PtoRemoteBlock *
-pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+pto_directory_use (PtoDirectory *directory, guint64 begin, guint64 end)
 {
   guint64 most;
-  PtoRemoteBlock *best = pto_remote_directory_find_owned (directory, begin, end);
+  PtoRemoteBlock *best = pto_directory_find_owned (directory, begin, end);
 
   if (best != NULL)
     {
@@ -502,13 +407,13 @@ pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 
 }
 
 void
-pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+pto_directory_let_go (PtoRemoteBlock *block)
 {
   block->users--;
 }
 
 void
-pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
+pto_directory_drop_all (PtoDirectory *directory)
 {
   for (guint i = directory->blocks->len; i > 0; i--)
     {
@@ -520,7 +425,7 @@ pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
 }
 
 GArray *
-pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory)
+pto_directory_steal_dropped (PtoDirectory *directory)
 {
   GArray *dropped = directory->dropped;
 
@@ -529,7 +434,7 @@ pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory)
 }
 
 GPtrArray *
-pto_remote_directory_steal_begun (PtoRemoteDirectory *directory)
+pto_directory_steal_begun (PtoDirectory *directory)
 {
   GPtrArray *begun = directory->begun;
 
@@ -538,7 +443,7 @@ pto_remote_directory_steal_begun (PtoRemoteDirectory *directory)
 }
 
 guint64
-pto_remote_directory_get_bytes (PtoRemoteDirectory *directory)
+pto_directory_get_bytes (PtoDirectory *directory)
 {
   return directory->bytes;
 }

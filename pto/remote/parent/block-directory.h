@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "process/spans.h"
+
 #include <glib.h>
 
 G_BEGIN_DECLS
@@ -25,14 +27,9 @@ typedef struct
 {
   guint64 number; /* by which the other end knows it; never given twice */
   guint64 begin, end;
-  /* The directory's. */
-  GArray *good; /* PtoRemoteSpan, by address, apart */
-  /* The same, of these what is nowhere else, apart from each other, too: was left there for a
-   * while, and stays there. The block is not thrown away before there is nothing of either. */
-  GArray *left;
-  GArray *stays;
-  GList link;  /* in the order of the last use */
-  guint users; /* tasks that are under way */
+  struct pto_spans good; /* the directory's; it says what their tags are */
+  GList link;            /* in the order of the last use */
+  guint users;           /* tasks that are under way */
 } PtoRemoteBlock;
 
 /* Some of a block that was left there. */
@@ -42,56 +39,52 @@ typedef struct
   guint64 begin, end;
 } PtoRemoteLeft;
 
-typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
+typedef struct _PtoDirectory PtoDirectory;
 
 /* limit: bytes of all blocks that no task needs just now, page by page; of what the program has
  * half as many go off it. */
-PtoRemoteDirectory *pto_remote_directory_new (guint64 limit);
-void pto_remote_directory_free (PtoRemoteDirectory *directory);
+PtoDirectory *pto_directory_new (guint64 limit);
+void pto_directory_free (PtoDirectory *directory);
 
 /* A block that has all of the range, for a task: an old one or a new one, which makes others go.
  * It stays until it is let go of. */
-PtoRemoteBlock *pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin,
-                                          guint64 end);
-void pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block);
+PtoRemoteBlock *pto_directory_use (PtoDirectory *directory, guint64 begin, guint64 end);
+void pto_directory_let_go (PtoRemoteBlock *block);
 /* Of the range, what has to be sent: PtoRemoteSpan, by address. */
-GArray *pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
-guint64 pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
+GArray *pto_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
+guint64 pto_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* How many bytes of it are in no block that has all of the range, taking the best. */
-guint64 pto_remote_directory_find_missing (PtoRemoteDirectory *directory, guint64 begin,
-                                           guint64 end);
+guint64 pto_directory_find_missing (PtoDirectory *directory, guint64 begin, guint64 end);
 /* The range is there, in that block, as it is here. */
-void pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
+void pto_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* The same, and it is not here: the block stays as long as any of that is good. */
-void pto_remote_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end);
+void pto_directory_add_left (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* And never will be. */
-void pto_remote_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end);
+void pto_directory_add_staying (PtoRemoteBlock *block, guint64 begin, guint64 end);
 /* Of the range, what was left there (PtoRemoteLeft); what stays is not listed. */
-GArray *pto_remote_directory_list_left (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
-/* The range is not what it is here any more, in no block but this one (or NULL). */
-void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
-                                  const PtoRemoteBlock *but);
+GArray *pto_directory_list_left (PtoDirectory *directory, guint64 begin, guint64 end);
+/* The range is not what it is here any more, in no block. */
+void pto_directory_remove (PtoDirectory *directory, guint64 begin, guint64 end);
 /* The same of what is here as well: what is only there stays as it is. */
-void pto_remote_directory_remove_copies (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+void pto_directory_remove_copies (PtoDirectory *directory, guint64 begin, guint64 end);
 /* And the other way round: what was only there is not there any more. */
-void pto_remote_directory_remove_only (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+void pto_directory_remove_only (PtoDirectory *directory, guint64 begin, guint64 end);
 /* A new block that is the program's, and is known by a range that nothing else here has: all of it
  * is good for ever, and nobody else throws it away. */
-void pto_remote_directory_own (PtoRemoteDirectory *directory, guint64 begin, guint64 end);
+void pto_directory_own (PtoDirectory *directory, guint64 begin, guint64 end);
 /* FALSE: there is none that begins there. */
-gboolean pto_remote_directory_disown (PtoRemoteDirectory *directory, guint64 begin);
+gboolean pto_directory_disown (PtoDirectory *directory, guint64 begin);
 /* That has all of the range; NULL: there is none. */
-PtoRemoteBlock *pto_remote_directory_find_owned (PtoRemoteDirectory *directory, guint64 begin,
-                                                 guint64 end);
-guint pto_remote_directory_get_n_owned (PtoRemoteDirectory *directory);
+PtoRemoteBlock *pto_directory_find_owned (PtoDirectory *directory, guint64 begin, guint64 end);
+guint pto_directory_get_n_owned (PtoDirectory *directory);
 /* Nothing is there that no task needs just now. */
-void pto_remote_directory_drop_all (PtoRemoteDirectory *directory);
+void pto_directory_drop_all (PtoDirectory *directory);
 
 /* Numbers of blocks (guint64) that are gone since the last time, and blocks (PtoRemoteBlock *) that
  * are new: what the other end has to be told, in this order. */
-GArray *pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory);
-GPtrArray *pto_remote_directory_steal_begun (PtoRemoteDirectory *directory);
+GArray *pto_directory_steal_dropped (PtoDirectory *directory);
+GPtrArray *pto_directory_steal_begun (PtoDirectory *directory);
 /* Of all blocks but the program's, page by page. */
-guint64 pto_remote_directory_get_bytes (PtoRemoteDirectory *directory);
+guint64 pto_directory_get_bytes (PtoDirectory *directory);
 
 G_END_DECLS

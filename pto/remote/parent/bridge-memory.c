@@ -22,46 +22,41 @@
 
 /* What is not needed any more goes, too. */
 static gboolean
-begin (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+begin (PtoBridge *self, GError **error)
 {
-  GVariant *dropped = pto_remote_child_make_dropped (self);
-  g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, call, "Begin",
-      g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)), "()", error);
+  g_autoptr (GVariant) reply
+      = pto_bridge_call (self, "Begin", pto_bridge_make_begin (self), "()", error);
 
   return reply != NULL;
 }
 
 static gboolean
-take (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRequest *request,
-      GError **error)
+take (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   gboolean again = FALSE;
 
-  if (pto_remote_directory_get_n_owned (self->directory) >= OWNED_MAX)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   _ ("a program has %u pieces of its memory, and can have no more: ask for fewer, "
-                      "larger ones"),
-                   OWNED_MAX);
-      return FALSE;
-    }
+  if (pto_directory_get_n_owned (self->directory) >= OWNED_MAX)
+    return pto_refuse (
+        error, PTO_ERROR_NO_MEMORY,
+        _ ("a program has %u pieces of its memory, and can have no more: ask for fewer, "
+           "larger ones"),
+        OWNED_MAX);
   for (;;)
     {
       g_autoptr (GError) refused = NULL;
       guint64 end = request->address + request->bytes;
 
-      pto_remote_directory_own (self->directory, request->address, end);
-      if (begin (self, call, &refused))
+      pto_directory_own (self->directory, request->address, end);
+      if (begin (self, &refused))
         break;
-      pto_remote_directory_disown (self->directory, request->address);
+      pto_directory_disown (self->directory, request->address);
       /* What is kept there of tasks makes room, once. */
       if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
         {
           g_propagate_error (error, g_steal_pointer (&refused));
           return FALSE;
         }
-      pto_remote_directory_drop_all (self->directory);
+      pto_directory_drop_all (self->directory);
       again = TRUE;
     }
   memcpy ((gpointer) (guintptr) request->staging, &self->life, sizeof self->life);
@@ -69,22 +64,22 @@ take (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
 }
 
 static gboolean
-check_life (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request, GError **error)
+check_life (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   if (request->life == self->life)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-               _ ("memory 0x%" PRIx64 " is of life %u of %s, which was lost, and all of its memory "
-                  "with it; this is its life %u: ask that one for memory"),
-               request->address, request->life, self->path, self->life);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                     _ ("memory 0x%" PRIx64
+                        " is of life %u of %s, which was lost, and all of its memory "
+                        "with it; this is its life %u: ask that one for memory"),
+                     request->address, request->life, self->path, self->life);
 }
 
 static const PtoRemoteBlock *
-find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error)
+find_owned (PtoBridge *self, guint64 address, guint64 bytes, GError **error)
 {
   const PtoRemoteBlock *block
-      = pto_remote_directory_find_owned (self->directory, address, address + bytes);
+      = pto_directory_find_owned (self->directory, address, address + bytes);
 
   if (block == NULL)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -95,25 +90,23 @@ find_owned (PtoRemoteChild *self, guint64 address, guint64 bytes, GError **error
 
 /* All of it is there: nothing of it travels. */
 static gboolean
-copy_there (PtoRemoteChild *self, const struct pto_call *call,
-            const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from, GError **error)
+copy_there (PtoBridge *self, const PtoRemoteMemoryRequest *request, const PtoRemoteBlock *from,
+            GError **error)
 {
   const PtoRemoteBlock *to = find_owned (self, request->target, request->bytes, error);
   g_autoptr (GVariant) reply = NULL;
 
   if (to == NULL)
     return FALSE;
-  reply = pto_remote_child_call (self, call, "Copy",
-                                 g_variant_new ("(ttttt)", from->number,
-                                                request->address - from->begin, to->number,
-                                                request->target - to->begin, request->bytes),
-                                 "()", error);
+  reply = pto_bridge_call (self, "Copy",
+                           g_variant_new ("(ttttt)", from->number, request->address - from->begin,
+                                          to->number, request->target - to->begin, request->bytes),
+                           "()", error);
   return reply != NULL;
 }
 
 static gboolean
-copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRequest *request,
-      GError **error)
+copy (PtoBridge *self, const PtoRemoteMemoryRequest *request, GError **error)
 {
   const PtoRemoteBlock *block;
   guint64 offset;
@@ -124,41 +117,33 @@ copy (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteMemoryRe
   if (block == NULL)
     return FALSE;
   if (request->what == PTO_MEMORY_COPY)
-    return copy_there (self, call, request, block, error);
+    return copy_there (self, request, block, error);
   offset = request->address - block->begin;
   if (request->what == PTO_MEMORY_COPY_TO)
     {
-      if (!pto_remote_child_put (self, call, block->number, offset,
-                                 (gconstpointer) (guintptr) request->staging, request->bytes,
-                                 error))
+      if (!pto_bridge_put (self, block->number, offset, (gconstpointer) (guintptr) request->staging,
+                           request->bytes, error))
         return FALSE;
-      pto_remote_child_count (&self->traffic->sent, request->bytes);
+      pto_bridge_count (&self->traffic->sent, request->bytes);
       return TRUE;
     }
-  if (!pto_remote_child_fetch (self, call, block->number, offset, request->staging, request->bytes,
-                               error))
+  if (!pto_bridge_fetch (self, block->number, offset, request->staging, request->bytes, error))
     return FALSE;
-  pto_remote_child_count (&self->traffic->received, request->bytes);
+  pto_bridge_count (&self->traffic->received, request->bytes);
   return TRUE;
 }
 
 /* The other end is told at once: nobody knows when the next task comes. */
 static void
-give_back (PtoRemoteChild *self, const PtoRemoteMemoryRequest *request)
+give_back (PtoBridge *self, const PtoRemoteMemoryRequest *request)
 {
-  GVariant *dropped;
-
-  if ((request->life != 0 && request->life != self->life)
-      || !pto_remote_directory_disown (self->directory, request->address))
-    return;
-  dropped = pto_remote_child_make_dropped (self);
-  pto_remote_child_tell (self, "Begin",
-                         g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
-                         NULL, 0);
+  if ((request->life == 0 || request->life == self->life)
+      && pto_directory_disown (self->directory, request->address))
+    pto_bridge_tell (self, "Begin", pto_bridge_make_begin (self), NULL, 0);
 }
 
 gboolean
-pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_use_memory (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   PtoRemoteMemoryRequest request = { 0 };
 
@@ -167,7 +152,7 @@ pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, 
   switch (request.what)
     {
     case PTO_MEMORY_MALLOC:
-      return take (self, call, &request, error);
+      return take (self, &request, error);
     case PTO_MEMORY_FREE:
       give_back (self, &request);
       return TRUE;
@@ -175,6 +160,6 @@ pto_remote_child_use_memory (PtoRemoteChild *self, const struct pto_call *call, 
       return check_life (self, &request, error)
              && find_owned (self, request.address, request.bytes, error) != NULL;
     default:
-      return copy (self, call, &request, error);
+      return copy (self, &request, error);
     }
 }

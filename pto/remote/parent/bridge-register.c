@@ -16,8 +16,7 @@
 #include <string.h>
 
 static gboolean
-send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *path,
-               const guint8 *digest, GError **error)
+send_contents (PtoBridge *self, const char *path, const guint8 *digest, GError **error)
 {
   g_autofree char *data = NULL;
   gsize size;
@@ -28,8 +27,8 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
   do
     {
       gsize n = MIN (size - at, PTO_REMOTE_INLINE_BYTES);
-      g_autoptr (GVariant) reply = pto_remote_child_call (
-          self, call, "Content",
+      g_autoptr (GVariant) reply = pto_bridge_call (
+          self, "Content",
           g_variant_new ("(@ay@ayb)", pto_remote_make_bytes (digest, PTO_DIGEST_SIZE),
                          pto_remote_make_bytes (data + at, n), at + n == size),
           "()", error);
@@ -38,7 +37,7 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
         return FALSE;
       at += n;
       /* It has taken another part: that is a sign of life. */
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   while (at < size);
   return TRUE;
@@ -46,8 +45,7 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
 
 /* Those that the other end has not, by their digests: each is sent once, to whoever asks. */
 static gboolean
-send_missing (PtoRemoteChild *self, const struct pto_call *call,
-              const PtoRegistration *registration, GError **error)
+send_missing (PtoBridge *self, const PtoRegistration *registration, GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) there = NULL;
@@ -60,8 +58,7 @@ send_missing (PtoRemoteChild *self, const struct pto_call *call,
     g_variant_builder_add_value (
         &digests, pto_remote_make_bytes (registration->contents->data + i * PTO_DIGEST_SIZE,
                                          PTO_DIGEST_SIZE));
-  reply
-      = pto_remote_child_call (self, call, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
+  reply = pto_bridge_call (self, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
   if (reply == NULL)
     return FALSE;
   there = g_variant_get_child_value (reply, 0);
@@ -72,7 +69,7 @@ send_missing (PtoRemoteChild *self, const struct pto_call *call,
       if (i < g_variant_n_children (there))
         g_variant_get_child (there, i, "b", &is_there);
       if (!is_there
-          && !send_contents (self, call, g_ptr_array_index (registration->objects, i),
+          && !send_contents (self, g_ptr_array_index (registration->objects, i),
                              registration->contents->data + i * PTO_DIGEST_SIZE, error))
         return FALSE;
     }
@@ -81,7 +78,7 @@ send_missing (PtoRemoteChild *self, const struct pto_call *call,
 
 /* A function of this process is there what it is imported by; NULL: nothing is known of that. */
 static PtoRegistration *
-make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GError **error)
+make_importable (PtoBridge *self, const PtoRegistration *registration, GError **error)
 {
   const PtoClosure *closure = pto_callable_get_closure (registration->callable);
   g_autoptr (PtoCallable) callable = NULL;
@@ -105,8 +102,7 @@ make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GErr
 }
 
 static gboolean
-send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistration *registration,
-            gboolean below, GError **error)
+send_bytes (PtoBridge *self, const PtoRegistration *registration, gboolean below, GError **error)
 {
   g_autoptr (GVariant) reply = NULL;
   gconstpointer descriptor, sources;
@@ -114,7 +110,7 @@ send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistra
   GVariantBuilder workers;
   const PtoTargets *targets = below ? pto_registration_peek_targets (registration) : NULL;
 
-  if (!send_missing (self, call, registration, error))
+  if (!send_missing (self, registration, error))
     return FALSE;
   descriptor = g_bytes_get_data (registration->descriptor, &descriptor_size);
   sources = g_bytes_get_data (registration->sources, &sources_size);
@@ -122,8 +118,8 @@ send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistra
   for (guint i = 0; targets != NULL && i < PTO_MAX_CHILDREN; i++)
     if (pto_targets_have (targets, i))
       g_variant_builder_add (&workers, "u", i);
-  reply = pto_remote_child_call (
-      self, call, "Register",
+  reply = pto_bridge_call (
+      self, "Register",
       g_variant_new ("(@ay@ay@aybau)",
                      pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
                      pto_remote_make_bytes (descriptor, descriptor_size),
@@ -140,8 +136,8 @@ is_collective (PtoCallable *callable)
 }
 
 gboolean
-pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call *call,
-                                    PtoRegistration *registration, gboolean below, GError **error)
+pto_bridge_send_registration (PtoBridge *self, PtoRegistration *registration, gboolean below,
+                              GError **error)
 {
   PtoRegistration *sent = registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE
                               ? make_importable (self, registration, error)
@@ -150,7 +146,7 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
 
   if (sent == NULL)
     return FALSE;
-  ok = send_bytes (self, call, sent, below, error);
+  ok = send_bytes (self, sent, below, error);
   if (ok && is_collective (registration->callable))
     g_hash_table_add (self->collectives, g_memdup2 (registration->digest, PTO_DIGEST_SIZE));
   if (ok)
@@ -164,12 +160,11 @@ pto_remote_child_send_registration (PtoRemoteChild *self, const struct pto_call 
  * there, whether it has a path or not, its tasks are refused, and not all that it is registered
  * with; unless this worker was named to have it. */
 static gboolean
-offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
-       gboolean is_named, GError **error)
+offer (PtoBridge *self, PtoRegistration *registration, gboolean is_named, GError **error)
 {
   GError *refused = NULL;
 
-  if (pto_remote_child_send_registration (self, call, registration, FALSE, &refused))
+  if (pto_bridge_send_registration (self, registration, FALSE, &refused))
     return TRUE;
   if (refused == NULL)
     refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
@@ -183,18 +178,16 @@ offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *regis
 }
 
 static gboolean
-send_commit (PtoRemoteChild *self, const struct pto_call *call, GVariantBuilder *digests,
-             GError **error)
+send_commit (PtoBridge *self, GVariantBuilder *digests, GError **error)
 {
   g_autoptr (GVariant) reply
-      = pto_remote_child_call (self, call, "Commit", g_variant_new ("(aay)", digests), "()", error);
+      = pto_bridge_call (self, "Commit", g_variant_new ("(aay)", digests), "()", error);
 
   return reply != NULL;
 }
 
 gboolean
-pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, GPtrArray *list,
-                            GError **error)
+pto_bridge_offer_all (PtoBridge *self, GPtrArray *list, GError **error)
 {
   GVariantBuilder digests;
 
@@ -206,8 +199,7 @@ pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, G
 
       if (registration->callable->kind != PTO_CALLABLE_ORCHESTRATION)
         continue;
-      if (!offer (self, call, registration, pto_registration_peek_targets (registration) != NULL,
-                  error))
+      if (!offer (self, registration, pto_registration_peek_targets (registration) != NULL, error))
         {
           g_variant_builder_clear (&digests);
           return FALSE;
@@ -216,12 +208,12 @@ pto_remote_child_offer_all (PtoRemoteChild *self, const struct pto_call *call, G
       if (there != NULL)
         g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
     }
-  return send_commit (self, call, &digests, error);
+  return send_commit (self, &digests, error);
 }
 
 /* What could not be sent has nothing to be told there. */
 gboolean
-pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_commit (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
   GVariantBuilder digests;
@@ -230,11 +222,11 @@ pto_remote_child_commit (PtoRemoteChild *self, const struct pto_call *call, GErr
     return TRUE;
   g_variant_builder_init (&digests, G_VARIANT_TYPE ("aay"));
   g_variant_builder_add_value (&digests, pto_remote_make_bytes (there, PTO_DIGEST_SIZE));
-  return send_commit (self, call, &digests, error);
+  return send_commit (self, &digests, error);
 }
 
 gboolean
-pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_register (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   g_autoptr (GBytes) descriptor = NULL;
   g_autoptr (GBytes) sources = NULL;
@@ -246,11 +238,8 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
   if (g_hash_table_contains (self->digests, call->digest))
     return TRUE;
   if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources, &is_named))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           _ ("a registration of which only a part has arrived"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_TAMPERED,
+                       _ ("a registration of which only a part has arrived"));
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, &local);
   if (registration == NULL)
     {
@@ -265,14 +254,14 @@ pto_remote_child_register (PtoRemoteChild *self, const struct pto_call *call, GE
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  ok = offer (self, call, registration, is_named, error);
+  ok = offer (self, registration, is_named, error);
   pto_registration_unref (registration);
   return ok;
 }
 
 /* A function and what is imported by its path are one there. */
 static gboolean
-is_shared (PtoRemoteChild *self, const guint8 *digest, const guint8 *there)
+is_shared (PtoBridge *self, const guint8 *digest, const guint8 *there)
 {
   GHashTableIter iter;
   gpointer other, others;
@@ -285,15 +274,15 @@ is_shared (PtoRemoteChild *self, const guint8 *digest, const guint8 *there)
 }
 
 void
-pto_remote_child_unregister (PtoRemoteChild *self, const struct pto_call *call)
+pto_bridge_unregister (PtoBridge *self, const struct pto_call *call)
 {
   const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
   g_autoptr (GVariant) reply = NULL;
 
   if (there != NULL && !is_shared (self, call->digest, there))
-    reply = pto_remote_child_call (
-        self, call, "Unregister",
-        g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)), "()", NULL);
+    reply = pto_bridge_call (
+        self, "Unregister", g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)),
+        "()", NULL);
   g_hash_table_remove (self->digests, call->digest);
   g_hash_table_remove (self->refused, call->digest);
 }

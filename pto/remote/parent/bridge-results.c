@@ -10,8 +10,6 @@
  */
 #include "config.h"
 
-#include "core/bits.h"
-
 #include "bridge-parts.h"
 
 #include "process/remote-results.h"
@@ -23,147 +21,119 @@
 
 /* --- in this process --- */
 
-/* The first that ends behind the address. */
-static guint
-find_stash (const GArray *stash, guint64 address)
+/* What was left at the other end, and had to come here before it was wanted: the tag of the spans
+ * that it belongs to. */
+typedef struct
 {
-  return pto_bisect (i, stash->len, g_array_index (stash, PtoRemoteStash, i).end <= address);
+  guint64 origin; /* the address that the first of the bytes belongs to */
+  guint8 bytes[];
+} Stash;
+
+static const guint8 *
+get_stashed (const struct pto_span *span, guint64 address)
+{
+  const Stash *stash = (const Stash *) (guintptr) span->tag;
+
+  return stash->bytes + (address - stash->origin);
+}
+
+static gboolean
+is_needed (PtoBridge *self, guint64 tag)
+{
+  for (guint i = 0; i < self->stash.n; i++)
+    if (self->stash.list[i].tag == tag)
+      return TRUE;
+  return FALSE;
 }
 
 void
-pto_remote_child_clear_stash (gpointer data)
+pto_bridge_drop_stash (PtoBridge *self, guint64 begin, guint64 end)
 {
-  PtoRemoteStash *stash = data;
+  struct pto_spans *spans = &self->stash;
+  guint i;
 
-  g_bytes_unref (stash->bytes);
-}
-
-void
-pto_remote_child_drop_stash (PtoRemoteChild *self, guint64 begin, guint64 end)
-{
-  guint i = find_stash (self->stash, begin);
-
-  while (i < self->stash->len)
+  if (spans->n == 0)
+    return;
+  if (!pto_spans_reserve (spans, 2))
+    g_error ("no memory to note what is left at the other end");
+  pto_spans_cut (spans, begin, end);
+  while ((i = pto_spans_find (spans, begin)) < spans->n && spans->list[i].begin < end)
     {
-      PtoRemoteStash *stash = &g_array_index (self->stash, PtoRemoteStash, i);
-      PtoRemoteStash rest = *stash;
+      guint64 tag = spans->list[i].tag;
 
-      if (stash->begin >= end)
-        return;
-      if (stash->begin >= begin && stash->end <= end)
-        {
-          g_array_remove_index (self->stash, i);
-          continue;
-        }
-      if (stash->begin >= begin)
-        {
-          stash->begin = end;
-          return;
-        }
-      stash->end = begin;
-      i++;
-      if (rest.end <= end)
-        continue;
-      rest.begin = end;
-      g_bytes_ref (rest.bytes);
-      g_array_insert_val (self->stash, i, rest);
-      return;
+      pto_spans_drop (spans, i);
+      if (!is_needed (self, tag))
+        g_free ((gpointer) (guintptr) tag);
     }
 }
 
 gconstpointer
-pto_remote_child_find_source (PtoRemoteChild *self, guint64 address, guint64 *end)
+pto_bridge_find_source (PtoBridge *self, guint64 address, guint64 *end)
 {
-  guint i = find_stash (self->stash, address);
-  const PtoRemoteStash *stash;
+  guint i = pto_spans_find (&self->stash, address);
+  const struct pto_span *span;
 
-  if (i == self->stash->len)
+  if (i == self->stash.n)
     return (gconstpointer) (guintptr) address;
-  stash = &g_array_index (self->stash, PtoRemoteStash, i);
-  if (stash->begin > address)
-    {
-      *end = MIN (*end, stash->begin);
-      return (gconstpointer) (guintptr) address;
-    }
-  *end = MIN (*end, stash->end);
-  return (const guint8 *) g_bytes_get_data (stash->bytes, NULL) + (address - stash->origin);
-}
-
-static guint64
-count_stash (PtoRemoteChild *self, guint64 begin, guint64 end)
-{
-  guint64 n = 0;
-
-  for (guint i = find_stash (self->stash, begin); i < self->stash->len; i++)
-    {
-      const PtoRemoteStash *stash = &g_array_index (self->stash, PtoRemoteStash, i);
-
-      if (stash->begin >= end)
-        break;
-      n += MIN (stash->end, end) - MAX (stash->begin, begin);
-    }
-  return n;
+  span = &self->stash.list[i];
+  *end = MIN (*end, span->begin > address ? span->begin : span->end);
+  return span->begin > address ? (gconstpointer) (guintptr) address : get_stashed (span, address);
 }
 
 /* What is only there is here as well, where nobody but this process sees it. */
 static gboolean
-stash_all (PtoRemoteChild *self, const struct pto_call *call, GArray *only, GError **error)
+stash_all (PtoBridge *self, GArray *only, GError **error)
 {
   for (guint i = 0; i < only->len; i++)
     {
       const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
-      gpointer data = g_try_malloc (bytes);
-      PtoRemoteStash stash = { there->begin, there->end, there->begin, NULL };
+      g_autofree Stash *stash = g_try_malloc (sizeof *stash + bytes);
 
-      if (data == NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
-                       bytes, self->path);
-          return FALSE;
-        }
-      if (!pto_remote_child_fetch (self, call, there->block->number,
-                                   there->begin - there->block->begin, (guint64) (guintptr) data,
-                                   bytes, error))
-        {
-          g_free (data);
-          return FALSE;
-        }
-      pto_remote_child_count (&self->traffic->received, bytes);
-      pto_remote_directory_add (there->block, there->begin, there->end);
-      stash.bytes = g_bytes_new_take (data, bytes);
-      g_array_insert_val (self->stash, find_stash (self->stash, there->begin), stash);
+      if (stash == NULL || !pto_spans_reserve (&self->stash, 2))
+        return pto_refuse (error, PTO_ERROR_NO_MEMORY,
+                           _ ("no memory for %" PRIu64 " bytes that %s has no room for any more"),
+                           bytes, self->path);
+      stash->origin = there->begin;
+      if (!pto_bridge_fetch (self, there->block->number, there->begin - there->block->begin,
+                             (guint64) (guintptr) stash->bytes, bytes, error))
+        return FALSE;
+      pto_bridge_count (&self->traffic->received, bytes);
+      pto_directory_add (there->block, there->begin, there->end);
+      pto_spans_set (&self->stash, there->begin, there->end,
+                     (guint64) (guintptr) g_steal_pointer (&stash));
     }
   return TRUE;
 }
 
 gboolean
-pto_remote_child_spill (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_spill (PtoBridge *self, GError **error)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, 0, G_MAXUINT64);
+  g_autoptr (GArray) only = pto_directory_list_left (self->directory, 0, G_MAXUINT64);
 
-  return stash_all (self, call, only, error);
+  return stash_all (self, only, error);
 }
 
 gboolean
-pto_remote_child_gather (PtoRemoteChild *self, const struct pto_call *call, guint64 begin,
-                         guint64 end, GError **error)
+pto_bridge_gather (PtoBridge *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
 
-  if (pto_remote_directory_find_missing (self->directory, begin, end) == 0)
+  if (pto_directory_find_missing (self->directory, begin, end) == 0)
     return TRUE;
-  only = pto_remote_directory_list_left (self->directory, begin, end);
-  return stash_all (self, call, only, error);
+  only = pto_directory_list_left (self->directory, begin, end);
+  return stash_all (self, only, error);
 }
 
 guint64
-pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
+pto_bridge_count_left (PtoBridge *self, guint64 begin, guint64 end)
 {
-  g_autoptr (GArray) only = pto_remote_directory_list_left (self->directory, begin, end);
-  guint64 n = count_stash (self, begin, end);
+  g_autoptr (GArray) only = pto_directory_list_left (self->directory, begin, end);
+  guint64 n = 0;
 
+  PTO_SPANS_EACH (i, &self->stash, begin, end)
+  n += pto_span_end_in (&self->stash.list[i], end)
+       - pto_span_begin_in (&self->stash.list[i], begin);
   for (guint i = 0; i < only->len; i++)
     {
       const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
@@ -176,53 +146,45 @@ pto_remote_child_count_left (PtoRemoteChild *self, guint64 begin, guint64 end)
 /* --- to where it belongs --- */
 
 static gboolean
-fetch_left (PtoRemoteChild *self, const struct pto_call *call, guint64 begin, guint64 end,
-            GError **error)
+fetch_left (PtoBridge *self, guint64 begin, guint64 end, GError **error)
 {
   g_autoptr (GArray) only = NULL;
-  guint64 left = pto_remote_child_count_left (self, begin, end);
+  guint64 left = pto_bridge_count_left (self, begin, end);
 
   if (left != end - begin)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                   _ ("of %" PRIu64 " bytes that were left at %s there are %" PRIu64), end - begin,
-                   self->path, left);
-      return FALSE;
-    }
-  for (guint i = find_stash (self->stash, begin); i < self->stash->len; i++)
-    {
-      const PtoRemoteStash *stash = &g_array_index (self->stash, PtoRemoteStash, i);
-      guint64 from = MAX (stash->begin, begin);
+    return pto_refuse (error, PTO_ERROR_INTERNAL,
+                       _ ("of %" PRIu64 " bytes that were left at %s there are %" PRIu64),
+                       end - begin, self->path, left);
+  PTO_SPANS_EACH (i, &self->stash, begin, end)
+  {
+    const struct pto_span *span = &self->stash.list[i];
+    guint64 from = MAX (span->begin, begin);
 
-      if (stash->begin >= end)
-        break;
-      memcpy ((gpointer) (guintptr) from,
-              (const guint8 *) g_bytes_get_data (stash->bytes, NULL) + (from - stash->origin),
-              MIN (stash->end, end) - from);
-    }
-  pto_remote_child_drop_stash (self, begin, end);
-  only = pto_remote_directory_list_left (self->directory, begin, end);
+    memcpy ((gpointer) (guintptr) from, get_stashed (span, from), MIN (span->end, end) - from);
+  }
+  pto_bridge_drop_stash (self, begin, end);
+  only = pto_directory_list_left (self->directory, begin, end);
   for (guint i = 0; i < only->len; i++)
     {
       const PtoRemoteLeft *there = &g_array_index (only, PtoRemoteLeft, i);
       guint64 bytes = there->end - there->begin;
 
-      if (!pto_remote_child_fetch (self, call, there->block->number,
-                                   there->begin - there->block->begin, there->begin, bytes, error))
+      if (!pto_bridge_fetch (self, there->block->number, there->begin - there->block->begin,
+                             there->begin, bytes, error))
         return FALSE;
-      pto_remote_child_count (&self->traffic->received, bytes);
-      pto_remote_directory_add (there->block, there->begin, there->end);
+      pto_bridge_count (&self->traffic->received, bytes);
+      pto_directory_add (there->block, there->begin, there->end);
     }
   return TRUE;
 }
 
 gboolean
-pto_remote_child_fetch_left (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+pto_bridge_fetch_left (PtoBridge *self, const struct pto_call *call, GError **error)
 {
   const struct pto_left_range *ranges = (const struct pto_left_range *) call->body;
 
   for (guint i = 0; i < call->bytes / sizeof *ranges; i++)
-    if (!fetch_left (self, call, ranges[i].begin, ranges[i].end, error))
+    if (!fetch_left (self, ranges[i].begin, ranges[i].end, error))
       return FALSE;
   return TRUE;
 }

@@ -115,16 +115,16 @@ find_piece (const GArray *pieces, guint64 address)
 }
 
 static void
-forget_range (PtoRemoteChild *self, guint64 begin, guint64 end)
+forget_range (PtoBridge *self, guint64 begin, guint64 end)
 {
-  pto_remote_directory_remove (self->directory, begin, end, NULL);
-  pto_remote_child_drop_stash (self, begin, end);
+  pto_directory_remove (self->directory, begin, end);
+  pto_bridge_drop_stash (self, begin, end);
 }
 
 /* Since the last task others have written: what they did is not there. What this one's own tasks
  * wrote is. What is only there no other task can have written: of that nothing is missed. */
 static void
-read_writes (PtoRemoteChild *self)
+read_writes (PtoBridge *self)
 {
   struct pto_write write;
   enum pto_writes_next next;
@@ -133,7 +133,7 @@ read_writes (PtoRemoteChild *self)
          != PTO_WRITES_NONE)
     if (next == PTO_WRITES_MISSED)
       {
-        pto_remote_directory_remove_copies (self->directory, 0, G_MAXUINT64);
+        pto_directory_remove_copies (self->directory, 0, G_MAXUINT64);
         self->has_missed = TRUE;
       }
     else if (write.child != self->parent.index)
@@ -143,7 +143,7 @@ read_writes (PtoRemoteChild *self)
 /* Where tensors that stayed were there is other memory by now, of which this side was told when it
  * did not listen: to a task that is to be sent it, it is not there. */
 static void
-forget_others (PtoRemoteChild *self, const struct pto_args_view *args)
+forget_others (PtoBridge *self, const struct pto_args_view *args)
 {
   for (int i = 0; self->has_missed && i < args->tensor_count; i++)
     {
@@ -154,21 +154,21 @@ forget_others (PtoRemoteChild *self, const struct pto_args_view *args)
       if ((tensor->access & PTO_WIRE_READ) == 0
           || (tensor->access & (PTO_WIRE_STAYS | PTO_WIRE_KEPT)) != 0)
         continue;
-      pto_remote_directory_remove_only (self->directory, tensor->data, end);
-      pto_remote_child_drop_stash (self, tensor->data, end);
+      pto_directory_remove_only (self->directory, tensor->data, end);
+      pto_bridge_drop_stash (self, tensor->data, end);
     }
 }
 
 /* Memory there for all of the task, of which is missing what the directory says. */
 static void
-use_blocks (PtoRemoteChild *self, GArray *pieces)
+use_blocks (PtoBridge *self, GArray *pieces)
 {
   for (guint i = 0; i < pieces->len; i++)
     {
       Piece *piece = &g_array_index (pieces, Piece, i);
 
       if (piece->begin < piece->end)
-        piece->block = pto_remote_directory_use (self->directory, piece->begin, piece->end);
+        piece->block = pto_directory_use (self->directory, piece->begin, piece->end);
     }
 }
 
@@ -176,7 +176,7 @@ use_blocks (PtoRemoteChild *self, GArray *pieces)
  * it has come here, in no other; what a task wrote that has failed stays there, and is not what is
  * here. */
 static void
-note_written (PtoRemoteChild *self, const Task *task, gboolean came_to_something)
+note_written (PtoBridge *self, const Task *task, gboolean came_to_something)
 {
   const struct pto_args_view *args = &task->call.args;
 
@@ -193,42 +193,33 @@ note_written (PtoRemoteChild *self, const Task *task, gboolean came_to_something
         continue;
       block = g_array_index (task->pieces, Piece, find_piece (task->pieces, tensor->data)).block;
       if ((tensor->access & PTO_WIRE_STAYS) != 0)
-        pto_remote_directory_add_staying (block, tensor->data, end);
+        pto_directory_add_staying (block, tensor->data, end);
       else if ((tensor->access & PTO_WIRE_LEFT) != 0)
-        pto_remote_directory_add_left (block, tensor->data, end);
+        pto_directory_add_left (block, tensor->data, end);
       else
-        pto_remote_directory_add (block, tensor->data, end);
+        pto_directory_add (block, tensor->data, end);
     }
 }
 
-/* Of a task that is over. */
+/* They may be dropped from now on. */
 static void
-let_go_of_blocks (PtoRemoteChild *self, const Task *task)
+put_blocks_back (GArray *pieces)
 {
-  note_written (self, task, task->status == 0);
-  for (guint i = 0; i < task->pieces->len; i++)
+  for (guint i = 0; i < pieces->len; i++)
     {
-      Piece *piece = &g_array_index (task->pieces, Piece, i);
+      Piece *piece = &g_array_index (pieces, Piece, i);
 
       if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
+        pto_directory_let_go (piece->block);
       piece->block = NULL;
     }
 }
 
 GVariant *
-pto_remote_child_make_dropped (PtoRemoteChild *self)
+pto_bridge_make_begin (PtoBridge *self)
 {
-  g_autoptr (GArray) dropped = pto_remote_directory_steal_dropped (self->directory);
-
-  return g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, dropped->data, dropped->len,
-                                    sizeof (guint64));
-}
-
-GVariant *
-pto_remote_child_make_begun (PtoRemoteChild *self)
-{
-  g_autoptr (GPtrArray) begun = pto_remote_directory_steal_begun (self->directory);
+  g_autoptr (GArray) dropped = pto_directory_steal_dropped (self->directory);
+  g_autoptr (GPtrArray) begun = pto_directory_steal_begun (self->directory);
   GVariantBuilder list;
 
   g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tt)"));
@@ -238,64 +229,51 @@ pto_remote_child_make_begun (PtoRemoteChild *self)
 
       g_variant_builder_add (&list, "(tt)", block->number, block->end - block->begin);
     }
-  return g_variant_builder_end (&list);
+  return g_variant_new ("(@ata(tt))",
+                        g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, dropped->data,
+                                                   dropped->len, sizeof (guint64)),
+                        &list);
 }
 
 /* Of a task that has not begun: what is only there is as it was before, and what was to be copied
  * may not have been. */
 static void
-forget_pieces (PtoRemoteChild *self, GArray *pieces)
+forget_pieces (PtoBridge *self, GArray *pieces)
 {
   for (guint i = 0; i < pieces->len; i++)
     {
-      Piece *piece = &g_array_index (pieces, Piece, i);
+      const Piece *piece = &g_array_index (pieces, Piece, i);
 
-      pto_remote_directory_remove_copies (self->directory, piece->begin, piece->end);
-      if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
-      piece->block = NULL;
+      pto_directory_remove_copies (self->directory, piece->begin, piece->end);
     }
+  put_blocks_back (pieces);
 }
 
 /* What is large comes and goes in such parts. */
 static guint64
-get_part (PtoRemoteChild *self)
+get_part (PtoBridge *self)
 {
   return self->fabric != NULL ? PTO_REMOTE_FABRIC_BYTES : PTO_REMOTE_INLINE_BYTES;
 }
 
-/* Of a task that is not sent yet: they are as good as they were, and may be dropped. */
-static void
-put_blocks_back (PtoRemoteChild *self, GArray *pieces)
-{
-  for (guint i = 0; i < pieces->len; i++)
-    {
-      Piece *piece = &g_array_index (pieces, Piece, i);
-
-      if (piece->block != NULL)
-        pto_remote_directory_let_go (self->directory, piece->block);
-      piece->block = NULL;
-    }
-}
-
 gboolean
-pto_remote_child_put (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                      guint64 offset, gconstpointer data, guint64 bytes, GError **error)
+pto_bridge_put (PtoBridge *self, guint64 block, guint64 offset, gconstpointer data, guint64 bytes,
+                GError **error)
 {
   guint64 n;
 
   for (guint64 at = 0; at < bytes; at += n)
     {
       n = MIN (bytes - at, get_part (self));
-      if (pto_call_is_cancelled (call))
+      if (pto_call_is_cancelled (self->call))
         {
           g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
           return FALSE;
         }
-      pto_remote_child_tell (self, "Put", g_variant_new ("(ttt)", block, offset + at, n),
-                             (const guint8 *) data + at, n);
+      pto_bridge_tell (self, "Put", g_variant_new ("(ttt)", block, offset + at, n),
+                       (const guint8 *) data + at, n);
       /* It has taken another part: that is a sign of life. */
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   return TRUE;
 }
@@ -310,14 +288,12 @@ travels (const Piece *piece)
 static guint64
 count_missing (const Piece *piece)
 {
-  return travels (piece)
-             ? pto_remote_directory_count_missing (piece->block, piece->begin, piece->end)
-             : 0;
+  return travels (piece) ? pto_directory_count_missing (piece->block, piece->begin, piece->end) : 0;
 }
 
 /* Of a piece, what is not there: it is about to be. Each is in one place of this process. */
 static GArray *
-take_missing (PtoRemoteChild *self, const Piece *piece, struct pto_stamps *stamps)
+take_missing (PtoBridge *self, const Piece *piece, struct pto_stamps *stamps)
 {
   guint64 bytes = count_missing (piece);
   g_autoptr (GArray) missing = NULL;
@@ -325,13 +301,13 @@ take_missing (PtoRemoteChild *self, const Piece *piece, struct pto_stamps *stamp
 
   if (!travels (piece))
     return parts;
-  pto_remote_child_count (&self->traffic->sent, bytes);
-  pto_remote_child_count (&self->traffic->saved, piece->end - piece->begin - bytes);
+  pto_bridge_count (&self->traffic->sent, bytes);
+  pto_bridge_count (&self->traffic->saved, piece->end - piece->begin - bytes);
   stamps->sent += bytes;
   stamps->saved += piece->end - piece->begin - bytes;
   if (stamps->sent_from == 0)
     stamps->sent_from = pto_call_ticks ();
-  missing = pto_remote_directory_list_missing (piece->block, piece->begin, piece->end);
+  missing = pto_directory_list_missing (piece->block, piece->begin, piece->end);
   for (guint i = 0; i < missing->len; i++)
     {
       PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, i);
@@ -340,7 +316,7 @@ take_missing (PtoRemoteChild *self, const Piece *piece, struct pto_stamps *stamp
         {
           PtoRemoteSpan part = *span;
 
-          pto_remote_child_find_source (self, part.begin, &part.end);
+          pto_bridge_find_source (self, part.begin, &part.end);
           g_array_append_val (parts, part);
           span->begin = part.end;
         }
@@ -349,21 +325,17 @@ take_missing (PtoRemoteChild *self, const Piece *piece, struct pto_stamps *stamp
 }
 
 static gconstpointer
-get_source (PtoRemoteChild *self, const PtoRemoteSpan *span)
+get_source (PtoBridge *self, const PtoRemoteSpan *span)
 {
   guint64 end = span->end;
 
-  return pto_remote_child_find_source (self, span->begin, &end);
+  return pto_bridge_find_source (self, span->begin, &end);
 }
 
 static gboolean
-put_pieces (PtoRemoteChild *self, const struct pto_call *call, Task *task, GError **error)
+put_pieces (PtoBridge *self, Task *task, GError **error)
 {
-  GVariant *dropped = pto_remote_child_make_dropped (self);
-
-  pto_remote_child_tell (self, "Begin",
-                         g_variant_new ("(@at@a(tt))", dropped, pto_remote_child_make_begun (self)),
-                         NULL, 0);
+  pto_bridge_tell (self, "Begin", pto_bridge_make_begin (self), NULL, 0);
   for (guint i = 0; i < task->pieces->len; i++)
     {
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
@@ -373,11 +345,10 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, Task *task, GErro
         {
           const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
 
-          if (!pto_remote_child_put (self, call, piece->block->number,
-                                     span->begin - piece->block->begin, get_source (self, span),
-                                     span->end - span->begin, error))
+          if (!pto_bridge_put (self, piece->block->number, span->begin - piece->block->begin,
+                               get_source (self, span), span->end - span->begin, error))
             return FALSE;
-          pto_remote_directory_add (piece->block, span->begin, span->end);
+          pto_directory_add (piece->block, span->begin, span->end);
         }
     }
   return TRUE;
@@ -415,7 +386,7 @@ fail_task (Task *task, GError *error)
 }
 
 static void
-pack_piece (PtoRemoteChild *self, struct pto_pack *pack, const Piece *piece, gboolean were_put,
+pack_piece (PtoBridge *self, struct pto_pack *pack, const Piece *piece, gboolean were_put,
             struct pto_stamps *stamps)
 {
   PtoRemoteBlock *block = piece->block;
@@ -437,7 +408,7 @@ pack_piece (PtoRemoteChild *self, struct pto_pack *pack, const Piece *piece, gbo
 
       pto_remote_pack (pack, &from);
       pto_remote_pack_bytes (pack, get_source (self, span), from.bytes);
-      pto_remote_directory_add (block, span->begin, span->end);
+      pto_directory_add (block, span->begin, span->end);
     }
 }
 
@@ -448,7 +419,7 @@ get_moment (void)
 }
 
 static void
-pack_task (PtoRemoteChild *self, struct pto_pack *pack, Task *task, guint64 id, gboolean were_put)
+pack_task (PtoBridge *self, struct pto_pack *pack, Task *task, guint64 id, gboolean were_put)
 {
   struct pto_call call = task->call;
   const struct pto_args_view *args = &task->call.args;
@@ -500,8 +471,7 @@ count_travelling (const Task *task, guint64 *missing)
 /* What has become of them; NULL: none has begun there. One that is too large for a message goes
  * alone, behind its contents. *sent: when the message itself went. */
 static GVariant *
-ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, Moment *sent,
-            GError **error)
+ask_to_run (PtoBridge *self, Task *tasks, guint n, Moment *sent, GError **error)
 {
   g_autoptr (GArray) dropped = NULL;
   g_autoptr (GPtrArray) begun = NULL;
@@ -511,16 +481,16 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guin
   guint64 missing;
   gboolean are_put = FALSE;
 
-  head.record = pto_call_record (call, &id);
+  head.record = pto_call_record (self->call, &id);
   count_travelling (&tasks[0], &missing);
   if (missing > PTO_REMOTE_INLINE_BYTES)
     {
       are_put = TRUE;
-      if (!put_pieces (self, call, &tasks[0], error))
+      if (!put_pieces (self, &tasks[0], error))
         return NULL;
     }
-  dropped = pto_remote_directory_steal_dropped (self->directory);
-  begun = pto_remote_directory_steal_begun (self->directory);
+  dropped = pto_directory_steal_dropped (self->directory);
+  begun = pto_directory_steal_begun (self->directory);
   head.n_dropped = dropped->len;
   head.n_begun = begun->len;
   pto_remote_pack (&pack, &head);
@@ -533,34 +503,31 @@ ask_to_run (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guin
       pto_remote_pack (&pack, &to);
     }
   for (guint i = 0; i < n; i++)
-    pack_task (self, &pack, &tasks[i], call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task,
-               are_put);
+    pack_task (self, &pack, &tasks[i],
+               self->call->request == PTO_REQUEST_TASK ? id : tasks[i].call.task, are_put);
   *sent = get_moment ();
-  return pto_remote_child_call (self, call, "Run", pto_remote_take_packed (&pack), "(ay)", error);
+  return pto_bridge_call (self, "Run", pto_remote_take_packed (&pack), "(ay)", error);
 }
 
 static gboolean
-check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **error)
+check_args (PtoBridge *self, const struct pto_args_view *args, GError **error)
 {
   for (int i = 0; i < args->tensor_count; i++)
     if (pto_wire_direction (args->tensors[i].access) == 0)
-      {
-        g_set_error (
-            error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-            _ ("argument %d goes to %s, which does not share this memory, and its tag "
-               "(NO_DEP) does not say what is to be copied: tag it INPUT, OUTPUT or INOUT"),
-            i, self->node->remote->address);
-        return FALSE;
-      }
+      return pto_refuse (
+          error, PTO_ERROR_NOT_SUPPORTED,
+          _ ("argument %d goes to %s, which does not share this memory, and its tag "
+             "(NO_DEP) does not say what is to be copied: tag it INPUT, OUTPUT or INOUT"),
+          i, self->node->remote->address);
   return TRUE;
 }
 
 gboolean
-pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block,
-                        guint64 offset, guint64 to, guint64 bytes, GError **error)
+pto_bridge_fetch (PtoBridge *self, guint64 block, guint64 offset, guint64 to, guint64 bytes,
+                  GError **error)
 {
-  g_autoptr (GVariant) reply = pto_remote_child_call (
-      self, call, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
+  g_autoptr (GVariant) reply
+      = pto_bridge_call (self, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
   g_autoptr (GError) lost = NULL;
   guint64 follow;
 
@@ -580,17 +547,17 @@ pto_remote_child_fetch (PtoRemoteChild *self, const struct pto_call *call, guint
         pto_remote_fabric_receive (self->fabric, self->stream, part, n, &lost);
       else
         pto_remote_stream_read (self->stream, part, n, &lost);
-      pto_call_beat (call);
+      pto_call_beat (self->call);
     }
   if (lost != NULL)
-    pto_remote_child_end_with_connection (self, lost);
+    pto_bridge_end_with_connection (self, lost);
   return TRUE;
 }
 
 /* Just what its tensors say, for somebody else may write what lies between. written: of each piece
  * that is, what it is now; NULL: it is fetched. */
 static gboolean
-take_written (PtoRemoteChild *self, Task *task, const guint8 **written, GError **error)
+take_written (PtoBridge *self, Task *task, const guint8 **written, GError **error)
 {
   const struct pto_args_view *args = &task->call.args;
   struct pto_stamps *stamps = &task->stamps;
@@ -604,14 +571,13 @@ take_written (PtoRemoteChild *self, Task *task, const guint8 **written, GError *
 
       if (!pto_wire_comes_back (tensor->access) || bytes == 0)
         continue;
-      pto_remote_child_count (&self->traffic->received, bytes);
+      pto_bridge_count (&self->traffic->received, bytes);
       stamps->received += bytes;
       if (written != NULL)
         memcpy ((gpointer) (guintptr) tensor->data, written[number] + (tensor->data - piece->begin),
                 bytes);
-      else if (!pto_remote_child_fetch (self, &task->call, piece->block->number,
-                                        tensor->data - piece->block->begin, tensor->data, bytes,
-                                        error))
+      else if (!pto_bridge_fetch (self, piece->block->number, tensor->data - piece->block->begin,
+                                  tensor->data, bytes, error))
         return FALSE;
     }
   stamps->received_to = pto_call_ticks ();
@@ -620,7 +586,7 @@ take_written (PtoRemoteChild *self, Task *task, const guint8 **written, GError *
 
 /* The same, out of a reply, which left the other end at that tick. */
 static gboolean
-read_written (PtoRemoteChild *self, Task *task, const PtoRemoteDone *done, struct pto_pack *reader,
+read_written (PtoBridge *self, Task *task, const PtoRemoteDone *done, struct pto_pack *reader,
               guint64 replied, GError **error)
 {
   g_autofree const guint8 **written = NULL;
@@ -638,9 +604,8 @@ read_written (PtoRemoteChild *self, Task *task, const PtoRemoteDone *done, struc
     }
   if (!reader->bad)
     return take_written (self, task, written, error);
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                       _ ("the remote worker has not given what was written"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INTERNAL,
+                     _ ("the remote worker has not given what was written"));
 }
 
 /* Only words: with contents a language makes an exception anew, and runs what they name. The other
@@ -665,8 +630,7 @@ read_text (struct pto_pack *reader, guint32 bytes)
 
 /* What has become of one. */
 static void
-take_done (PtoRemoteChild *self, Task *task, struct pto_pack *reader, const There *there,
-           guint64 *busy)
+take_done (PtoBridge *self, Task *task, struct pto_pack *reader, const There *there, guint64 *busy)
 {
   PtoRemoteDone done = { 0 };
   g_autofree char *domain = NULL;
@@ -696,12 +660,13 @@ take_done (PtoRemoteChild *self, Task *task, struct pto_pack *reader, const Ther
     }
   if (error != NULL)
     fail_task (task, error);
-  let_go_of_blocks (self, task);
+  note_written (self, task, task->status == 0);
+  put_blocks_back (task->pieces);
 }
 
 /* Gives how many have begun: the others were recalled. */
 static guint
-take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Moment *sent,
+take_all_done (PtoBridge *self, Task *tasks, guint n, guint kept, const Moment *sent,
                GVariant *reply, guint64 *busy)
 {
   g_autoptr (GVariant) bytes = g_variant_get_child_value (reply, 0);
@@ -730,8 +695,8 @@ take_all_done (PtoRemoteChild *self, Task *tasks, guint n, guint kept, const Mom
  * what is kept there makes some, once, and each of them has it alone. more: there are others behind
  * them, of which the first may be recalled, too; or NULL. */
 static guint
-run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n,
-              const Task *more, gboolean again, guint64 *busy)
+run_together (PtoBridge *self, Task *tasks, guint n, const Task *more, gboolean again,
+              guint64 *busy)
 {
   g_autoptr (GError) refused = NULL;
   g_autoptr (GError) spilt = NULL;
@@ -745,7 +710,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     batch.numbers[i] = tasks[i].number;
   batch.numbers[n] = more != NULL ? more->number : G_MAXUINT;
   self->batch = !again && (n > 1 || more != NULL) ? &batch : NULL;
-  reply = ask_to_run (self, call, tasks, n, &sent, &refused);
+  reply = ask_to_run (self, tasks, n, &sent, &refused);
   self->batch = NULL;
   if (reply != NULL)
     {
@@ -753,7 +718,7 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
 
       /* It may have said so by its reply first. */
       if (n_done < n)
-        pto_call_keep_tasks (call, tasks[n_done].number);
+        pto_call_keep_tasks (self->call, tasks[n_done].number);
       /* The others were recalled: nothing more begins. */
       return batch.kept == n && more != NULL ? 0 : n_done;
     }
@@ -763,9 +728,9 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
       tasks[i].stamps.sent_to = pto_call_ticks ();
       forget_pieces (self, tasks[i].pieces);
     }
-  if (is_full && !pto_remote_child_spill (self, call, &spilt))
+  if (is_full && !pto_bridge_spill (self, &spilt))
     g_clear_error (&spilt);
-  pto_remote_directory_drop_all (self->directory);
+  pto_directory_drop_all (self->directory);
   /* What was recalled before it was refused is for others, as it was promised. */
   n_kept = MIN (n, batch.kept);
   for (guint i = 0; i < n_kept; i++)
@@ -777,14 +742,14 @@ run_together (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, gu
     else
       {
         use_blocks (self, tasks[i].pieces);
-        run_together (self, call, &tasks[i], 1, NULL, n == 1, busy);
+        run_together (self, &tasks[i], 1, NULL, n == 1, busy);
       }
   return batch.kept == n && more != NULL ? 0 : n_kept;
 }
 
 /* What stays there is not here to be sent: it has to be there. */
 static gboolean
-check_there (PtoRemoteChild *self, const Task *task, GError **error)
+check_there (PtoBridge *self, const Task *task, GError **error)
 {
   for (guint i = 0; i < task->pieces->len; i++)
     {
@@ -793,22 +758,22 @@ check_there (PtoRemoteChild *self, const Task *task, GError **error)
 
       if ((piece->access & PTO_WIRE_STAYS) == 0 || (piece->access & PTO_WIRE_READ) == 0)
         continue;
-      missing = pto_remote_directory_find_missing (self->directory, piece->begin, piece->end);
+      missing = pto_directory_find_missing (self->directory, piece->begin, piece->end);
       if (missing == 0)
         continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-                   _ ("%" PRIu64 " bytes of a tensor that stays at %s (make_tensor_at) are not "
-                      "there: they were lost with the worker, or the first task that wrote it was "
-                      "not given all of it"),
-                   missing, self->path);
-      return FALSE;
+      return pto_refuse (
+          error, PTO_ERROR_WORKER_LOST,
+          _ ("%" PRIu64 " bytes of a tensor that stays at %s (make_tensor_at) are not "
+             "there: they were lost with the worker, or the first task that wrote it was "
+             "not given all of it"),
+          missing, self->path);
     }
   return TRUE;
 }
 
 /* The same of what was left there, and where it is to be read. */
 static gboolean
-check_left (PtoRemoteChild *self, const Task *task, GError **error)
+check_left (PtoBridge *self, const Task *task, GError **error)
 {
   const struct pto_args_view *args = &task->call.args;
 
@@ -819,12 +784,10 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
 
       if ((tensor->access & PTO_WIRE_KEPT) == 0)
         continue;
-      if (pto_remote_child_count_left (self, tensor->data, end) != end - tensor->data)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                       _ ("argument %d was left at %s, and is not there any more"), i, self->path);
-          return FALSE;
-        }
+      if (pto_bridge_count_left (self, tensor->data, end) != end - tensor->data)
+        return pto_refuse (error, PTO_ERROR_INTERNAL,
+                           _ ("argument %d was left at %s, and is not there any more"), i,
+                           self->path);
     }
   /* The piece is what has to be in one block: it may be more than what is read. */
   for (guint i = 0; i < task->pieces->len; i++)
@@ -832,7 +795,7 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
 
       if ((piece->access & PTO_WIRE_KEPT) != 0
-          && !pto_remote_child_gather (self, &task->call, piece->begin, piece->end, error))
+          && !pto_bridge_gather (self, piece->begin, piece->end, error))
         return FALSE;
     }
   return TRUE;
@@ -840,40 +803,37 @@ check_left (PtoRemoteChild *self, const Task *task, GError **error)
 
 /* Memory that the program has there, in this life of it. */
 static gboolean
-check_owned (PtoRemoteChild *self, const Task *task, GError **error)
+check_owned (PtoBridge *self, const Task *task, GError **error)
 {
   for (guint i = 0; i < task->pieces->len; i++)
     {
       const Piece *piece = &g_array_index (task->pieces, Piece, i);
 
       if ((piece->access & PTO_WIRE_OWNED) == 0
-          || pto_remote_directory_find_owned (self->directory, piece->begin, piece->end) != NULL)
+          || pto_directory_find_owned (self->directory, piece->begin, piece->end) != NULL)
         continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
-                   _ ("memory 0x%" PRIx64
-                      " of %s is not there: it is of an earlier life of it, and "
-                      "was lost with that, or it was given back; this is its life %u"),
-                   piece->begin, self->path, self->life);
-      return FALSE;
+      return pto_refuse (error, PTO_ERROR_WORKER_LOST,
+                         _ ("memory 0x%" PRIx64
+                            " of %s is not there: it is of an earlier life of it, and "
+                            "was lost with that, or it was given back; this is its life %u"),
+                         piece->begin, self->path, self->life);
     }
   return TRUE;
 }
 
 /* Why it is not sent. */
 static gboolean
-check_task (PtoRemoteChild *self, const Task *task, GError **error)
+check_task (PtoBridge *self, const Task *task, GError **error)
 {
   const GError *refused = g_hash_table_lookup (self->refused, task->call.digest);
 
   if (g_hash_table_contains (self->late, task->call.digest))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   _ ("it is a function of this process, made after the start, which %s can not be "
-                      "sent: register what it imports (module:qualname) or loads "
-                      "(library:symbol), or say which worker is to run it"),
-                   self->node->remote->address);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NOT_SUPPORTED,
+        _ ("it is a function of this process, made after the start, which %s can not be "
+           "sent: register what it imports (module:qualname) or loads "
+           "(library:symbol), or say which worker is to run it"),
+        self->node->remote->address);
   if (refused == NULL)
     return check_args (self, &task->call.args, error) && check_owned (self, task, error)
            && check_there (self, task, error) && check_left (self, task, error);
@@ -885,7 +845,7 @@ check_task (PtoRemoteChild *self, const Task *task, GError **error)
  * message holds no blocks meanwhile: one that is new is begun with the message before it, and is
  * not there when that is refused. */
 static gboolean
-run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+run_all (PtoBridge *self, Task *tasks, guint n, guint64 *busy)
 {
   guint first = 0;
   guint64 travelling = 0;
@@ -899,9 +859,8 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
       bytes = count_travelling (&tasks[i], &missing);
       if (i > first && travelling + bytes > PTO_REMOTE_INLINE_BYTES)
         {
-          put_blocks_back (self, tasks[i].pieces);
-          if (run_together (self, call, &tasks[first], i - first, &tasks[i], FALSE, busy)
-              < i - first)
+          put_blocks_back (tasks[i].pieces);
+          if (run_together (self, &tasks[first], i - first, &tasks[i], FALSE, busy) < i - first)
             return FALSE;
           first = i;
           travelling = 0;
@@ -911,13 +870,13 @@ run_all (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n
       travelling += bytes;
     }
   return n == first
-         || run_together (self, call, &tasks[first], n - first, NULL, FALSE, busy) == n - first;
+         || run_together (self, &tasks[first], n - first, NULL, FALSE, busy) == n - first;
 }
 
 /* Of ranks of a job: it is told which life of the job it is of. What does not come to its end
  * breaks that. */
 static void
-run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, guint64 *busy)
+run_collective (PtoBridge *self, Task *task, guint64 *busy)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   gsize n = (gsize) task->call.args.scalar_count;
@@ -928,7 +887,7 @@ run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, g
 
   /* Nothing is read here while others are waited for. */
   pto_remote_health_end_reading (self->health);
-  ok = pto_remote_job_join (spec, call, &generation, &error);
+  ok = pto_remote_job_join (spec, self->call, &generation, &error);
   pto_remote_health_begin_reading (self->health);
   if (!ok)
     {
@@ -937,7 +896,7 @@ run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, g
     }
   scalars[n - 1] = generation;
   task->call.args.scalars = scalars;
-  run_all (self, call, task, 1, busy);
+  run_all (self, task, 1, busy);
   task->call.args.scalars = NULL;
   task->call.args.scalar_count = 0;
   if (task->status != 0)
@@ -945,7 +904,7 @@ run_collective (PtoRemoteChild *self, const struct pto_call *call, Task *task, g
 }
 
 static gboolean
-is_collective (PtoRemoteChild *self, const struct pto_call *call)
+is_collective (PtoBridge *self, const struct pto_call *call)
 {
   return self->node->remote->job != NULL && call->args.scalar_count > 0
          && g_hash_table_contains (self->collectives, call->digest);
@@ -953,19 +912,19 @@ is_collective (PtoRemoteChild *self, const struct pto_call *call)
 
 /* A member of a group of several comes alone; that of a job of one rank may not, and goes alone. */
 static void
-run_sent (PtoRemoteChild *self, const struct pto_call *call, Task *tasks, guint n, guint64 *busy)
+run_sent (PtoBridge *self, Task *tasks, guint n, guint64 *busy)
 {
   guint first = 0;
 
   for (guint i = 0; i < n; i++)
     if (is_collective (self, &tasks[i].call))
       {
-        if (!run_all (self, call, &tasks[first], i - first, busy))
+        if (!run_all (self, &tasks[first], i - first, busy))
           return;
-        run_collective (self, call, &tasks[i], busy);
+        run_collective (self, &tasks[i], busy);
         first = i + 1;
       }
-  run_all (self, call, &tasks[first], n - first, busy);
+  run_all (self, &tasks[first], n - first, busy);
 }
 
 /* One request may bring several: they do not depend on each other. */
@@ -987,8 +946,7 @@ list_tasks (const struct pto_call *call)
 }
 
 guint32
-pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
-                            struct pto_failure *failure)
+pto_bridge_run_tasks (PtoBridge *self, const struct pto_call *call, struct pto_failure *failure)
 {
   g_autoptr (GArray) tasks = list_tasks (call);
   g_autoptr (GArray) sent = g_array_new (FALSE, TRUE, sizeof (Task));
@@ -997,7 +955,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
   guint32 status = 0;
 
   if (record != 0 && record != self->record)
-    pto_remote_child_begin_record (self, record);
+    pto_bridge_begin_record (self, record);
   read_writes (self);
   for (guint i = 0; i < tasks->len; i++)
     {
@@ -1013,7 +971,7 @@ pto_remote_child_run_tasks (PtoRemoteChild *self, const struct pto_call *call,
         }
       g_array_append_val (sent, *task);
     }
-  run_sent (self, call, (Task *) (gpointer) sent->data, sent->len, &busy);
+  run_sent (self, (Task *) (gpointer) sent->data, sent->len, &busy);
   for (guint i = 0; i < sent->len; i++)
     {
       const Task *task = &g_array_index (sent, Task, i);

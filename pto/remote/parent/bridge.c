@@ -36,7 +36,7 @@
 /* --- the connection --- */
 
 void
-pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error)
+pto_bridge_end_with_connection (PtoBridge *self, const GError *error)
 {
   /* The other thread is about to. */
   while (!g_atomic_int_compare_and_exchange (&self->ending, FALSE, TRUE))
@@ -49,7 +49,7 @@ pto_remote_child_end_with_connection (PtoRemoteChild *self, const GError *error)
 
 /* "L4/0/L3/1: ssh://one: ", so that nobody has to ask which it is. */
 static void
-say (PtoRemoteChild *self, const char *what)
+say (PtoBridge *self, const char *what)
 {
   fprintf (stderr, "%s: %s: %s\n", self->path, self->node->remote->address, what);
   fflush (stderr);
@@ -59,7 +59,7 @@ say (PtoRemoteChild *self, const char *what)
 static void
 take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 {
-  PtoRemoteChild *self = data;
+  PtoBridge *self = data;
   g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
 
@@ -70,7 +70,7 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
           _ ("nothing is heard of it for %" PRIu64 " ms (remote-suspect): it gets no new task"),
           ms);
       say (self, text);
-      pto_remote_child_count (&self->traffic->silences, 1);
+      pto_bridge_count (&self->traffic->silences, 1);
       pto_call_set_silent (&self->birth, true);
       return;
     case PTO_REMOTE_SIGN_HEARD:
@@ -88,17 +88,17 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
     case PTO_REMOTE_SIGN_ENDED:
       g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
     }
-  pto_remote_child_end_with_connection (self, error);
+  pto_bridge_end_with_connection (self, error);
 }
 
 static guint
-get_ms (PtoRemoteChild *self, enum pto_param param)
+get_ms (PtoBridge *self, enum pto_param param)
 {
   return (guint) self->node->params->values[param];
 }
 
 static gboolean
-look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+look_after_connection (PtoBridge *self, GError **error)
 {
   PtoRemoteHealthConfig config = { .ping_ms = get_ms (self, PTO_PARAMETER_REMOTE_PING),
                                    .suspect_ms = get_ms (self, PTO_PARAMETER_REMOTE_SUSPECT),
@@ -106,7 +106,7 @@ look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError
                                    .tell = take_sign,
                                    .data = self };
 
-  self->birth = *call;
+  self->birth = *self->call;
   self->health = pto_remote_health_new (self->stream, &config, error);
   return self->health != NULL;
 }
@@ -116,7 +116,6 @@ look_after_connection (PtoRemoteChild *self, const struct pto_call *call, GError
 /* As a call under way sees itself. */
 typedef struct
 {
-  const struct pto_call *call;
   guint32 serial;          /* of the message that is to be answered */
   guint32 progress_serial; /* of the last question for progress; 0: it was answered */
   guint32 recall_serial;   /* as that, of a Recall */
@@ -127,12 +126,12 @@ typedef struct
 
 /* While it is waited: is it still wanted, does the other end get on? */
 static gboolean
-look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
+look_after (PtoBridge *self, Waiting *waiting, GError **error)
 {
   gint64 now = g_get_monotonic_time ();
   g_autoptr (GDBusMessage) message = NULL;
 
-  if (!waiting->cancelled && pto_call_is_cancelled (waiting->call))
+  if (!waiting->cancelled && pto_call_is_cancelled (self->call))
     {
       waiting->cancelled = TRUE;
       message = pto_remote_make_call ("Cancel", NULL, FALSE);
@@ -152,7 +151,7 @@ look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
 }
 
 static void
-take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+take_progress (PtoBridge *self, Waiting *waiting, GDBusMessage *reply)
 {
   GVariant *body = g_dbus_message_get_body (reply);
   guint32 progress;
@@ -162,13 +161,13 @@ take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
     return;
   g_variant_get (body, "(u)", &progress);
   if (progress != self->progress)
-    pto_call_beat (waiting->call);
+    pto_call_beat (self->call);
   self->progress = progress;
 }
 
 /* What does not begin there is for others, now. */
 static void
-take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+take_recall (PtoBridge *self, Waiting *waiting, GDBusMessage *reply)
 {
   GVariant *body = g_dbus_message_get_body (reply);
   PtoRemoteBatch *batch = self->batch;
@@ -182,21 +181,21 @@ take_recall (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
     return;
   batch->kept = kept;
   if (batch->numbers[kept] != G_MAXUINT)
-    pto_call_keep_tasks (waiting->call, batch->numbers[kept]);
+    pto_call_keep_tasks (self->call, batch->numbers[kept]);
 }
 
 GVariant *
-pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const char *method,
-                       GVariant *arguments, const char *type, GError **error)
+pto_bridge_call (PtoBridge *self, const char *method, GVariant *arguments, const char *type,
+                 GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, TRUE);
   gint64 now = g_get_monotonic_time ();
-  Waiting waiting = { .call = call, .begun_at = now, .asked_at = now };
+  Waiting waiting = { .begun_at = now, .asked_at = now };
   GError *lost = NULL;
 
   /* Whoever refuses need not have read what is refused. */
   if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost)
-      && call->request == PTO_REQUEST_START
+      && self->call->request == PTO_REQUEST_START
       && g_error_matches (lost, G_IO_ERROR, G_IO_ERROR_CLOSED))
     g_clear_error (&lost);
   if (lost != NULL)
@@ -204,7 +203,7 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
   for (;;)
     {
       g_autoptr (GDBusMessage) reply = pto_remote_stream_receive (
-          self->stream, call->request == PTO_REQUEST_START ? -1 : LOOK_MS, &lost);
+          self->stream, self->call->request == PTO_REQUEST_START ? -1 : LOOK_MS, &lost);
       guint32 serial = reply != NULL ? g_dbus_message_get_reply_serial (reply) : 0;
       GVariant *body;
 
@@ -216,7 +215,7 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
         take_recall (self, &waiting, reply);
       if (serial != waiting.serial)
         {
-          if (call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))
+          if (self->call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))
             break;
           continue;
         }
@@ -233,15 +232,15 @@ pto_remote_child_call (PtoRemoteChild *self, const struct pto_call *call, const 
       break;
     }
 lost:
-  if (call->request != PTO_REQUEST_START)
-    pto_remote_child_end_with_connection (self, lost);
+  if (self->call->request != PTO_REQUEST_START)
+    pto_bridge_end_with_connection (self, lost);
   g_propagate_error (error, lost);
   return NULL;
 }
 
 void
-pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *arguments,
-                       gconstpointer data, gsize size)
+pto_bridge_tell (PtoBridge *self, const char *method, GVariant *arguments, gconstpointer data,
+                 gsize size)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, FALSE);
   g_autoptr (GError) error = NULL;
@@ -250,71 +249,55 @@ pto_remote_child_tell (PtoRemoteChild *self, const char *method, GVariant *argum
                                     NULL, &error)
       || (self->fabric != NULL
           && !pto_remote_fabric_send (self->fabric, self->stream, data, size, &error)))
-    pto_remote_child_end_with_connection (self, error);
+    pto_bridge_end_with_connection (self, error);
 }
 
 /* --- start and end --- */
 
-static GVariant *
-make_features (PtoRemoteChild *self)
-{
-  const char *features[3];
-  guint n = 0;
-
-  if (self->fabric != NULL)
-    features[n++] = "fabric";
-  if (self->node->remote->sends_serialized)
-    features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
-  return g_variant_new_strv (features, n);
-}
-
-/* NULL: a fabric that is trusted can not be used. */
-static GVariant *
-make_options (PtoRemoteChild *self, GError **error)
+/* FALSE: a fabric that is trusted can not be used. */
+static gboolean
+make_options (PtoBridge *self, GVariantDict *options, GError **error)
 {
   const PtoTreeNode *node = self->node;
-  GVariantBuilder options;
+  const char *features[3] = { NULL };
+  guint n = 0;
 
   self->life = pto_writes_begin_life (*self->parent.writes, self->parent.index);
-  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
   if (node->remote->fabric != NULL)
     {
-      self->fabric = pto_remote_fabric_new (node->remote->fabric, &options, error);
+      self->fabric = pto_remote_fabric_new (node->remote->fabric, options, error);
       if (self->fabric == NULL)
-        {
-          g_variant_builder_clear (&options);
-          return NULL;
-        }
+        return FALSE;
+      features[n++] = "fabric";
     }
-  g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (node->level));
-  g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (node->id));
-  g_variant_builder_add (&options, "{sv}", "generation", g_variant_new_uint32 (self->life));
-  g_variant_builder_add (&options, "{sv}", "features", make_features (self));
-  g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (node->platform));
-  g_variant_builder_add (&options, "{sv}", "sub-workers",
-                         g_variant_new_uint32 (node->n_sub_workers));
+  if (node->remote->sends_serialized)
+    features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
+  g_variant_dict_insert (options, "features", "^as", features);
+  g_variant_dict_insert (options, "level", "u", node->level);
+  g_variant_dict_insert (options, "id", "u", node->id);
+  g_variant_dict_insert (options, "generation", "u", self->life);
+  g_variant_dict_insert (options, "platform", "s", node->platform);
+  g_variant_dict_insert (options, "sub-workers", "u", node->n_sub_workers);
   /* Nobody is forked who would have a part in the fabric. */
-  g_variant_builder_add (
-      &options, "{sv}", "restart",
-      g_variant_new_boolean (node->restart == PTO_RESTART_ON_FAILURE && self->fabric == NULL));
-  g_variant_builder_add (&options, "{sv}", "parameters", self->parameters);
+  g_variant_dict_insert (options, "restart", "b",
+                         node->restart == PTO_RESTART_ON_FAILURE && self->fabric == NULL);
+  g_variant_dict_insert_value (options, "parameters", self->parameters);
   /* The wish of this process is that of all below it. */
-  g_variant_builder_add (&options, "{sv}", "answers",
-                         g_variant_new_boolean (pto_answer_is_wanted ()));
+  g_variant_dict_insert (options, "answers", "b", pto_answer_is_wanted ());
   if (node->remote->job != NULL)
     {
       g_autofree char *name = pto_remote_job_begin_life (node->remote);
 
-      g_variant_builder_add (&options, "{sv}", "rank", g_variant_new_string (name));
+      g_variant_dict_insert (options, "rank", "s", name);
     }
   /* One for each chip. */
-  g_variant_builder_add (&options, "{sv}", "chips", self->chips);
-  return g_variant_builder_end (&options);
+  g_variant_dict_insert_value (options, "chips", self->chips);
+  return TRUE;
 }
 
 /* What was launched has ended, with that status; FALSE: not within so long, or nobody knows. */
 static gboolean
-reap (PtoRemoteChild *self, int *status)
+reap (PtoBridge *self, int *status)
 {
   for (guint i = 0; i < END_MS && self->process != 0; i++)
     {
@@ -335,7 +318,7 @@ reap (PtoRemoteChild *self, int *status)
 /* What stands in place of a message, if it is the first: a shell there greets, or it is another
  * service. NULL: it is something else. */
 static char *
-explain_greeting (PtoRemoteChild *self, const GError *error)
+explain_greeting (PtoBridge *self, const GError *error)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   g_autofree char *line = g_error_matches (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)
@@ -357,7 +340,7 @@ explain_greeting (PtoRemoteChild *self, const GError *error)
 /* What launching it came to, when it has hung up, at whatever word: the end of the program, if it
  * has ended. */
 static void
-explain_end (PtoRemoteChild *self, GError **error)
+explain_end (PtoBridge *self, GError **error)
 {
   const PtoRemoteSpec *spec = self->node->remote;
   int status = 0;
@@ -379,20 +362,20 @@ explain_end (PtoRemoteChild *self, GError **error)
 }
 
 static gboolean
-say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+say_hello (PtoBridge *self, GError **error)
 {
   g_autofree char *session = g_uuid_string_random ();
   g_autoptr (GVariant) reply = NULL;
   g_autoptr (GVariant) answer = NULL;
-  GVariant *options = make_options (self, error);
+  g_auto (GVariantDict) options = G_VARIANT_DICT_INIT (NULL);
   guint32 protocol, process;
 
-  if (options == NULL)
+  if (!make_options (self, &options, error))
     return FALSE;
-  reply = pto_remote_child_call (
-      self, call, "Hello",
-      g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, options),
-      "(ussua{sv})", error);
+  reply = pto_bridge_call (self, "Hello",
+                           g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path,
+                                          g_variant_dict_end (&options)),
+                           "(ussua{sv})", error);
   if (reply == NULL)
     {
       g_autofree char *greeting = explain_greeting (self, *error);
@@ -412,16 +395,15 @@ say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
                                && pto_remote_has_feature (answer, PTO_REMOTE_FEATURE_SERIALIZED);
       return self->fabric == NULL || pto_remote_fabric_connect (self->fabric, answer, error);
     }
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s speaks version %u of the protocol, this is version %u: install the same libpto "
          "there"),
       self->node->remote->address, protocol, PTO_REMOTE_PROTOCOL);
-  return FALSE;
 }
 
 static gboolean
-start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+start (PtoBridge *self, GError **error)
 {
   g_autoptr (GPtrArray) list = NULL;
   g_autoptr (GPtrArray) below = NULL;
@@ -429,35 +411,35 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
   self->traffic = pto_writes_traffic (*self->parent.writes, self->parent.index);
   atomic_store_explicit (&self->traffic->process, 0, memory_order_relaxed);
   if (!pto_remote_spec_launch (self->node->remote, &self->stream, &self->process, error)
-      || !say_hello (self, call, error)
+      || !say_hello (self, error)
       /* What follows may take long there, and is asked for without a word in between. */
-      || !look_after_connection (self, call, error))
+      || !look_after_connection (self, error))
     return FALSE;
-  below = pto_machine_level_list_known (self->node->machine);
+  pto_machine_level_take_snapshot ((LevelMachine *) self->node->machine);
+  below = pto_machine_level_list (self->node->machine, G_MAXUINT);
   for (guint i = 0; i < below->len; i++)
     {
       PtoRegistration *registration = g_ptr_array_index (below, i);
       GError *refused = NULL;
 
-      if (pto_remote_child_send_registration (self, call, registration, TRUE, &refused))
+      if (pto_bridge_send_registration (self, registration, TRUE, &refused))
         continue;
       if (refused == NULL)
         refused = pto_remote_spec_make_refusal (self->node->remote, registration->name);
       g_propagate_error (error, refused);
       return FALSE;
     }
-  self->directory
-      = pto_remote_directory_new (self->node->params->values[PTO_PARAMETER_ARENA] / KEPT_PART);
+  self->directory = pto_directory_new (self->node->params->values[PTO_PARAMETER_ARENA] / KEPT_PART);
   self->read_writes = pto_writes_end (*self->parent.writes);
   list = self->parent.list (self->parent.data, self->parent.index);
-  if (!pto_remote_child_offer_all (self, call, list, error))
+  if (!pto_bridge_offer_all (self, list, error))
     return FALSE;
   pto_remote_health_begin_to_tell (self->health);
   return TRUE;
 }
 
 static void
-disconnect (PtoRemoteChild *self)
+disconnect (PtoBridge *self)
 {
   int status;
 
@@ -479,14 +461,14 @@ disconnect (PtoRemoteChild *self)
 }
 
 static void
-close_far (PtoRemoteChild *self, const struct pto_call *call)
+close_far (PtoBridge *self)
 {
   g_autoptr (GVariant) reply = NULL;
 
   if (self->stream == NULL)
     return;
   pto_remote_health_end_telling (self->health);
-  reply = pto_remote_child_call (self, call, "Close", NULL, "()", NULL);
+  reply = pto_bridge_call (self, "Close", NULL, "()", NULL);
   disconnect (self);
 }
 
@@ -495,10 +477,11 @@ close_far (PtoRemoteChild *self, const struct pto_call *call)
 static uint32_t
 serve (void *data, const struct pto_call *call, struct pto_failure *failure)
 {
-  PtoRemoteChild *self = data;
+  PtoBridge *self = data;
   GError *error = NULL;
   uint32_t status = 0;
 
+  self->call = call;
   if (self->health != NULL)
     pto_remote_health_begin_reading (self->health);
   switch (call->request)
@@ -506,7 +489,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case PTO_REQUEST_START:
       /* Its process may write no signal of a connection that is cut. */
       signal (SIGPIPE, SIG_IGN);
-      if (!start (self, call, &error))
+      if (!start (self, &error))
         {
           explain_end (self, &error);
           disconnect (self);
@@ -514,29 +497,29 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       break;
     case PTO_REQUEST_TASK:
     case PTO_REQUEST_TASKS:
-      status = pto_remote_child_run_tasks (self, call, failure);
+      status = pto_bridge_run_tasks (self, call, failure);
       break;
     case PTO_REQUEST_REGISTER:
-      pto_remote_child_register (self, call, &error);
+      pto_bridge_register (self, call, &error);
       break;
     case PTO_REQUEST_COMMIT:
-      pto_remote_child_commit (self, call, &error);
+      pto_bridge_commit (self, call, &error);
       break;
     case PTO_REQUEST_UNREGISTER:
-      pto_remote_child_unregister (self, call);
+      pto_bridge_unregister (self, call);
       break;
     case PTO_REQUEST_MEMORY:
-      pto_remote_child_use_memory (self, call, &error);
+      pto_bridge_use_memory (self, call, &error);
       break;
     case PTO_REQUEST_FETCH:
-      pto_remote_child_fetch_left (self, call, &error);
+      pto_bridge_fetch_left (self, call, &error);
       break;
     case PTO_REQUEST_CLOSE:
-      close_far (self, call);
+      close_far (self);
       break;
     case PTO_REQUEST_TRACE:
       /* Whoever asks for traces goes on without one. */
-      if (!pto_remote_child_tell_record (self, call, &error))
+      if (!pto_bridge_tell_record (self, call, &error))
         g_warning ("%s", error->message);
       break;
     default:
@@ -548,11 +531,11 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
   return error != NULL ? pto_failure_take_error (failure, error, TRUE) : status;
 }
 
-PtoRemoteChild *
-pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent *parent,
-                      GVariant *parameters, GVariant *chips)
+PtoBridge *
+pto_bridge_new (PtoTreeNode *node, const char *path, const PtoChildParent *parent,
+                GVariant *parameters, GVariant *chips)
 {
-  PtoRemoteChild *self = g_new0 (PtoRemoteChild, 1);
+  PtoBridge *self = g_new0 (PtoBridge, 1);
 
   self->node = node;
   g_object_ref (node->worker);
@@ -561,8 +544,6 @@ pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent 
   self->parameters = g_variant_ref_sink (parameters);
   self->chips = g_variant_ref_sink (chips);
   pto_trace_pieces_init (&self->pieces);
-  self->stash = g_array_new (FALSE, FALSE, sizeof (PtoRemoteStash));
-  g_array_set_clear_func (self->stash, pto_remote_child_clear_stash);
   self->late = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, NULL);
   self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
                                          (GDestroyNotify) g_error_free);
@@ -572,12 +553,13 @@ pto_remote_child_new (PtoTreeNode *node, const char *path, const PtoChildParent 
 }
 
 void
-pto_remote_child_free (PtoRemoteChild *self)
+pto_bridge_free (PtoBridge *self)
 {
   /* Of a process that was forked it has nothing. */
   pto_trace_pieces_clear (&self->pieces);
-  g_clear_pointer (&self->directory, pto_remote_directory_free);
-  g_array_unref (self->stash);
+  g_clear_pointer (&self->directory, pto_directory_free);
+  pto_bridge_drop_stash (self, 0, G_MAXUINT64);
+  pto_spans_clear (&self->stash);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->late);
   g_hash_table_unref (self->digests);
@@ -590,7 +572,7 @@ pto_remote_child_free (PtoRemoteChild *self)
 }
 
 void
-pto_remote_child_get_server (PtoRemoteChild *self, struct pto_server *server)
+pto_bridge_get_server (PtoBridge *self, struct pto_server *server)
 {
   server->serve = serve;
   server->data = self;

@@ -19,15 +19,14 @@
 
 G_BEGIN_DECLS
 
-typedef struct _PtoRemoteChild PtoRemoteChild;
+typedef struct _PtoBridge PtoBridge;
 
 /* node: of a worker that was added with an address (worker/worker-remote.c); parameters: a{ss}, its
  * own; chips: aa{ss}, those of each of its chips. */
-PtoRemoteChild *pto_remote_child_new (PtoTreeNode *node, const char *path,
-                                      const PtoChildParent *parent, GVariant *parameters,
-                                      GVariant *chips);
-void pto_remote_child_free (PtoRemoteChild *child);
+PtoBridge *pto_bridge_new (PtoTreeNode *node, const char *path, const PtoChildParent *parent,
+                           GVariant *parameters, GVariant *chips);
+void pto_bridge_free (PtoBridge *child);
 /* serve() and its data; is_orphan is left to the level. */
-void pto_remote_child_get_server (PtoRemoteChild *child, struct pto_server *server);
+void pto_bridge_get_server (PtoBridge *child, struct pto_server *server);
 
 G_END_DECLS

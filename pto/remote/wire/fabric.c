@@ -35,9 +35,9 @@ pto_remote_fabric_check_name (const char *name, GError **error)
 {
   if (pto_fabric_is_known (name))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("\"%s\" is no engine of a trusted fabric (trusted-fabric): there is ucx"), name);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("\"%s\" is no engine of a trusted fabric (trusted-fabric): there is ucx"),
+                     name);
 }
 
 static const PtoFabricEngine *
@@ -90,20 +90,17 @@ connect_fabric (PtoRemoteFabric *fabric, GVariant *address, GError **error)
     cause = g_strdup (_ ("it has told no address"));
   else if (fabric->engine->connect (fabric->opened, data, size, &cause))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-               _ ("the other end is not reached through the trusted fabric (%s): %s"), fabric->name,
-               cause);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_LOAD,
+                     _ ("the other end is not reached through the trusted fabric (%s): %s"),
+                     fabric->name, cause);
 }
 
 static void
-add_option (PtoRemoteFabric *fabric, GVariantBuilder *options, GBytes *address)
+add_option (PtoRemoteFabric *fabric, GVariantDict *options, GBytes *address)
 {
-  g_variant_builder_add (
-      options, "{sv}", OPTION,
-      g_variant_new ("(s@ayt)", fabric->name,
-                     g_variant_new_from_bytes (G_VARIANT_TYPE_BYTESTRING, address, TRUE),
-                     fabric->key));
+  g_variant_dict_insert (options, OPTION, "(s@ayt)", fabric->name,
+                         g_variant_new_from_bytes (G_VARIANT_TYPE_BYTESTRING, address, TRUE),
+                         fabric->key);
 }
 
 void
@@ -117,7 +114,7 @@ pto_remote_fabric_free (PtoRemoteFabric *fabric)
 /* --- hello --- */
 
 PtoRemoteFabric *
-pto_remote_fabric_new (const char *name, GVariantBuilder *options, GError **error)
+pto_remote_fabric_new (const char *name, GVariantDict *options, GError **error)
 {
   g_autoptr (GBytes) address = NULL;
   PtoRemoteFabric *fabric = open_fabric (name, TRUE, &address, error);
@@ -137,11 +134,8 @@ pto_remote_fabric_connect (PtoRemoteFabric *fabric, GVariant *answer, GError **e
   g_autoptr (GVariant) address = NULL;
 
   if (option == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   _ ("the libpto there knows no trusted fabric (%s)"), fabric->name);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_NOT_SUPPORTED,
+                       _ ("the libpto there knows no trusted fabric (%s)"), fabric->name);
   address = g_variant_get_child_value (option, 1);
   return connect_fabric (fabric, address, error);
 }
@@ -155,16 +149,14 @@ pto_remote_fabric_check (GVariant *options, const char **name, GError **error)
   g_variant_lookup (options, OPTION, "(&s@ayt)", name, NULL, NULL);
   if (*name == NULL || g_strcmp0 (declared, *name) == 0)
     return *name == NULL || pto_remote_fabric_check_name (*name, error);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("the fabric (%s) is trusted by one end only: pto-remote was begun without "
-                  "--trusted-fabric=%s"),
-               *name, *name);
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                     _ ("the fabric (%s) is trusted by one end only: pto-remote was begun without "
+                        "--trusted-fabric=%s"),
+                     *name, *name);
 }
 
 PtoRemoteFabric *
-pto_remote_fabric_accept (const char *name, GVariant *options, GVariantBuilder *answer,
-                          GError **error)
+pto_remote_fabric_accept (const char *name, GVariant *options, GVariantDict *answer, GError **error)
 {
   g_autoptr (GBytes) address = NULL;
   g_autoptr (GVariant) theirs = NULL;

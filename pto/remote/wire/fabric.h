@@ -32,7 +32,7 @@ typedef struct _PtoRemoteFabric PtoRemoteFabric;
 /* Is it the name of one? Any thread. */
 gboolean pto_remote_fabric_check_name (const char *name, GError **error);
 /* Of the near end: what Hello says of it is added to its options. One thread. */
-PtoRemoteFabric *pto_remote_fabric_new (const char *name, GVariantBuilder *options, GError **error);
+PtoRemoteFabric *pto_remote_fabric_new (const char *name, GVariantDict *options, GError **error);
 /* What the other end has answered. */
 gboolean pto_remote_fabric_connect (PtoRemoteFabric *fabric, GVariant *answer, GError **error);
 /* Of the far end, before it starts: does this end trust what Hello asks it to? name: NULL: it asks
@@ -40,7 +40,7 @@ gboolean pto_remote_fabric_connect (PtoRemoteFabric *fabric, GVariant *answer, G
 gboolean pto_remote_fabric_check (GVariant *options, const char **name, GError **error);
 /* The same, once nothing is forked any more. */
 PtoRemoteFabric *pto_remote_fabric_accept (const char *name, GVariant *options,
-                                           GVariantBuilder *answer, GError **error);
+                                           GVariantDict *answer, GError **error);
 void pto_remote_fabric_free (PtoRemoteFabric *fabric);
 
 /* One part each, in the order in which they are announced. An end of the connection is

@@ -149,12 +149,9 @@ gboolean
 pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message, gconstpointer data,
                              gsize size, guint32 *serial, GError **error)
 {
-  gboolean ok;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&stream->lock);
 
-  g_mutex_lock (&stream->lock);
-  ok = send_locked (stream, message, data, size, serial, error);
-  g_mutex_unlock (&stream->lock);
-  return ok;
+  return send_locked (stream, message, data, size, serial, error);
 }
 
 gboolean

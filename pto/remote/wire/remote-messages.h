@@ -61,16 +61,6 @@ pto_remote_make_bytes (gconstpointer data, gsize size)
   return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, data, size, 1);
 }
 
-/* The same; takes the bytes. */
-static inline GVariant *
-pto_remote_take_bytes (GBytes *bytes)
-{
-  GVariant *value = g_variant_new_from_bytes (G_VARIANT_TYPE ("ay"), bytes, TRUE);
-
-  g_bytes_unref (bytes);
-  return value;
-}
-
 /* Of CLOCK_MONOTONIC, by which all of a machine tell when a run began; ns. */
 static inline guint64
 pto_remote_get_time (void)

@@ -87,11 +87,11 @@ pto_remote_pack_bytes (struct pto_pack *pack, gconstpointer bytes, guint64 n)
 static inline GVariant *
 pto_remote_take_packed (struct pto_pack *pack)
 {
-  GBytes *bytes;
+  g_autoptr (GBytes) bytes = NULL;
 
   pto_pack_align (pack);
   bytes = g_bytes_new_with_free_func (pack->bytes, pack->at, free, pack->bytes);
-  return g_variant_new ("(@ay)", pto_remote_take_bytes (bytes));
+  return g_variant_new ("(@ay)", g_variant_new_from_bytes (G_VARIANT_TYPE ("ay"), bytes, TRUE));
 }
 
 G_END_DECLS

@@ -15,7 +15,7 @@
 #include <string.h>
 
 GVariant *
-pto_remote_session_tell_there (GVariant *body, GError **error)
+pto_far_end_tell_there (GVariant *body, GError **error)
 {
   g_autoptr (GVariant) digests = g_variant_get_child_value (body, 0);
   g_autofree char *dir = pto_cache_dup_dir (error);
@@ -38,14 +38,14 @@ pto_remote_session_tell_there (GVariant *body, GError **error)
 }
 
 gboolean
-pto_remote_session_take_contents (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_take_contents (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) holder = NULL;
   g_autoptr (GVariant) part = g_variant_get_child_value (body, 1);
   g_autofree char *dir = NULL;
   g_autofree char *object = NULL;
   guint8 found[PTO_DIGEST_SIZE];
-  const guint8 *digest = pto_remote_session_get_digest (body, 0, &holder, error);
+  const guint8 *digest = pto_far_end_get_digest (body, 0, &holder, error);
   gconstpointer data;
   gboolean last;
   gsize size;
@@ -58,11 +58,7 @@ pto_remote_session_take_contents (PtoRemoteSession *session, GVariant *body, GEr
   g_variant_get_child (body, 2, "b", &last);
   if (memcmp (session->contents_digest, digest, PTO_DIGEST_SIZE) != 0
       || session->contents->len + size > G_MAXINT32)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("parts of two contents, or too many"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("parts of two contents, or too many"));
   g_byte_array_append (session->contents, data, (guint) size);
   if (!last)
     return TRUE;
@@ -113,7 +109,7 @@ get_bytes (GVariant *body, guint child)
 }
 
 static gboolean
-add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, GBytes *sources,
+add_below (PtoFarEnd *session, const guint8 *digest, GBytes *descriptor, GBytes *sources,
            GVariant *numbers, GError **error)
 {
   PtoRegistration *registration
@@ -123,7 +119,7 @@ add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, 
   if (registration == NULL)
     return FALSE;
   if (registration->callable->source == PTO_CALLABLE_SOURCE_IMPORT
-      && !pto_remote_session_check_import (
+      && !pto_far_end_check_import (
           session, PTO_IMPORTED_FUNCTION (registration->callable)->import_path, error))
     {
       pto_registration_unref (registration);
@@ -152,14 +148,14 @@ add_below (PtoRemoteSession *session, const guint8 *digest, GBytes *descriptor, 
 }
 
 gboolean
-pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_register (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) holder = NULL;
   g_autoptr (GBytes) descriptor = get_bytes (body, 1);
   g_autoptr (GBytes) given = get_bytes (body, 2);
   g_autoptr (GBytes) sources = NULL;
   g_autoptr (GBytes) packed = NULL;
-  const guint8 *digest = pto_remote_session_get_digest (body, 0, &holder, error);
+  const guint8 *digest = pto_far_end_get_digest (body, 0, &holder, error);
   struct pto_call call = { .request = PTO_REQUEST_REGISTER, .digest = digest };
   gboolean below;
   gsize size;
@@ -179,11 +175,11 @@ pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError *
   packed = pto_child_pack_registration (descriptor, sources, TRUE);
   call.body = g_bytes_get_data (packed, &size);
   call.bytes = size;
-  return pto_remote_session_ask (session, &call, error);
+  return pto_far_end_ask (session, &call, error);
 }
 
 gboolean
-pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_commit (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) digests = g_variant_get_child_value (body, 0);
 
@@ -192,20 +188,20 @@ pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **e
       g_autoptr (GVariant) holder = NULL;
       struct pto_call call
           = { .request = PTO_REQUEST_COMMIT,
-              .digest = pto_remote_session_get_digest (digests, (guint) i, &holder, error) };
+              .digest = pto_far_end_get_digest (digests, (guint) i, &holder, error) };
 
-      if (call.digest == NULL || !pto_remote_session_ask (session, &call, error))
+      if (call.digest == NULL || !pto_far_end_ask (session, &call, error))
         return FALSE;
     }
   return TRUE;
 }
 
 gboolean
-pto_remote_session_unregister (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_unregister (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) holder = NULL;
   struct pto_call call = { .request = PTO_REQUEST_UNREGISTER,
-                           .digest = pto_remote_session_get_digest (body, 0, &holder, error) };
+                           .digest = pto_far_end_get_digest (body, 0, &holder, error) };
 
-  return call.digest != NULL && pto_remote_session_ask (session, &call, error);
+  return call.digest != NULL && pto_far_end_ask (session, &call, error);
 }

@@ -17,7 +17,7 @@
 /* --- memory --- */
 
 void
-pto_remote_session_block_free (gpointer data)
+pto_far_end_block_free (gpointer data)
 {
   PtoRemoteMemory *block = data;
 
@@ -27,30 +27,24 @@ pto_remote_session_block_free (gpointer data)
 }
 
 static gboolean
-begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **error)
+begin_block (PtoFarEnd *session, guint64 number, guint64 bytes, GError **error)
 {
   PtoRemoteMemory *block;
   guint64 address = 0;
 
   if (g_hash_table_contains (session->blocks, &number)
       || g_hash_table_size (session->blocks) >= PTO_REMOTE_ITEMS_MAX)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
-                   number, PTO_REMOTE_ITEMS_MAX);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
+                       number, PTO_REMOTE_ITEMS_MAX);
   if (bytes > 0)
     address = pto_arena_alloc (bytes);
   if (bytes > 0 && address == 0)
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-          _ ("%s has no room for %" PRIu64
-             " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
-          session->worker->node.path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_NO_MEMORY,
+        _ ("%s has no room for %" PRIu64
+           " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
+        session->worker->node.path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
   block = g_new0 (PtoRemoteMemory, 1);
   block->number = number;
   block->bytes = bytes;
@@ -62,7 +56,7 @@ begin_block (PtoRemoteSession *session, guint64 number, guint64 bytes, GError **
 /* What is to be dropped and is not there was never begun, since there was no room. All are begun,
  * or none. */
 static gboolean
-change_blocks (PtoRemoteSession *session, const guint64 *dropped, gsize n_dropped,
+change_blocks (PtoFarEnd *session, const guint64 *dropped, gsize n_dropped,
                const PtoRemoteRunBlock *begun, gsize n_begun, GError **error)
 {
   for (gsize i = 0; i < n_dropped; i++)
@@ -79,7 +73,7 @@ change_blocks (PtoRemoteSession *session, const guint64 *dropped, gsize n_droppe
 }
 
 gboolean
-pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_begin (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
   g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
@@ -95,8 +89,7 @@ pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **er
 
 /* Where those bytes are; NULL: they are not there, or not so many. */
 static const PtoRemoteMemory *
-find_block (PtoRemoteSession *session, guint64 number, guint64 offset, guint64 bytes,
-            GError **error)
+find_block (PtoFarEnd *session, guint64 number, guint64 offset, guint64 bytes, GError **error)
 {
   const PtoRemoteMemory *block = g_hash_table_lookup (session->blocks, &number);
 
@@ -109,8 +102,7 @@ find_block (PtoRemoteSession *session, guint64 number, guint64 offset, guint64 b
 }
 
 gboolean
-pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError **refused,
-                              GError **error)
+pto_far_end_put_bytes (PtoFarEnd *session, GVariant *body, GError **refused, GError **error)
 {
   guint64 number, offset, bytes;
   const PtoRemoteMemory *block;
@@ -120,12 +112,9 @@ pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError 
 
   g_variant_get (body, "(ttt)", &number, &offset, &bytes);
   if (bytes > most)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
-                   bytes, most);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
+                       bytes, most);
   block = find_block (session, number, offset, bytes, refused);
   if (block == NULL)
     nowhere = g_malloc (bytes);
@@ -137,7 +126,7 @@ pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError 
 
 /* The reader finds out when nobody is there; when it is the fabric that is not, it is told. */
 static void
-send_parts (PtoRemoteSession *session, gconstpointer data, guint64 size)
+send_parts (PtoFarEnd *session, gconstpointer data, guint64 size)
 {
   g_autoptr (GError) error = NULL;
 
@@ -152,7 +141,7 @@ send_parts (PtoRemoteSession *session, gconstpointer data, guint64 size)
 }
 
 gboolean
-pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *message, GError **error)
+pto_far_end_send_contents (PtoFarEnd *session, GDBusMessage *message, GError **error)
 {
   g_autoptr (GDBusMessage) answer = NULL;
   guint64 number, offset, bytes;
@@ -162,7 +151,7 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
   block = find_block (session, number, offset, bytes, error);
   if (block == NULL)
     return FALSE;
-  if (!pto_remote_session_wants_a_reply (message))
+  if (!pto_far_end_wants_a_reply (message))
     return TRUE;
   answer = g_dbus_message_new_method_reply (message);
   g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
@@ -175,7 +164,7 @@ pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *messa
 }
 
 gboolean
-pto_remote_session_copy (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_copy (PtoFarEnd *session, GVariant *body, GError **error)
 {
   guint64 from_number, from_offset, to_number, to_offset, bytes;
   const PtoRemoteMemory *from, *to;
@@ -214,9 +203,7 @@ typedef struct
 static gboolean
 fail_short (GError **error)
 {
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       _ ("a task of which only a part has arrived"));
-  return FALSE;
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("a task of which only a part has arrived"));
 }
 
 static void
@@ -233,7 +220,7 @@ take_config (Task *task)
 
 /* One piece of its memory, and what is in it. */
 static gboolean
-take_piece (PtoRemoteSession *session, struct pto_pack *reader, Piece *piece, GError **error)
+take_piece (PtoFarEnd *session, struct pto_pack *reader, Piece *piece, GError **error)
 {
   PtoRemoteRunPiece from = { 0 };
 
@@ -279,23 +266,17 @@ take_tensor (struct pto_continuous_tensor *tensor, guint number, const Task *tas
   guint64 bytes = tensor->dtype < PTO_DTYPE_COUNT ? pto_dtype_size ((DataType) tensor->dtype) : 0;
 
   if (tensor->dtype >= PTO_DTYPE_COUNT || tensor->ndims > G_N_ELEMENTS (tensor->shapes))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u is no tensor"),
-                   number);
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("argument %u is no tensor"), number);
   for (guint d = 0; d < G_N_ELEMENTS (tensor->shapes); d++)
     if (d >= tensor->ndims)
       tensor->shapes[d] = 0;
     else if (__builtin_mul_overflow (bytes, tensor->shapes[d], &bytes))
       bytes = G_MAXUINT64;
   if (piece == NULL || tensor->data > piece->bytes || bytes > piece->bytes - tensor->data)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
-                   bytes, tensor->data, tensor->access);
-      return FALSE;
-    }
+    return pto_refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"), bytes,
+        tensor->data, tensor->access);
   tensor->data += piece->address;
   tensor->access = piece->access & (PTO_WIRE_READ | PTO_WIRE_WRITE);
   return TRUE;
@@ -304,7 +285,7 @@ take_tensor (struct pto_continuous_tensor *tensor, guint number, const Task *tas
 /* The next one, whose memory is as it has to be. What is wrong with it ends the message: nobody
  * knows where the next begins. */
 static gboolean
-take_task (PtoRemoteSession *session, struct pto_pack *reader, Task *task, GError **error)
+take_task (PtoFarEnd *session, struct pto_pack *reader, Task *task, GError **error)
 {
   struct pto_call_counts *counts = &task->counts;
   struct pto_call *call = &task->call;
@@ -322,11 +303,7 @@ take_task (PtoRemoteSession *session, struct pto_pack *reader, Task *task, GErro
   if (reader->bad)
     return fail_short (error);
   if (counts->n_kinds > 0 && counts->n_kinds != counts->n_scalars)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           _ ("there are not as many kinds as scalars"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("there are not as many kinds as scalars"));
   task->tensors = g_renew (struct pto_continuous_tensor, task->tensors, counts->n_tensors + 1);
   for (guint i = 0; i < counts->n_tensors; i++)
     {
@@ -374,8 +351,8 @@ pack_done (struct pto_pack *reply, const Task *task, guint32 status,
 /* One after the other, each with its memory as it was sent: they do not depend on each other, but
  * may write what another one reads. */
 static void
-run_one (PtoRemoteSession *session, Task *task, gboolean is_first, guint64 since,
-         struct pto_pack *reply, guint64 *written)
+run_one (PtoFarEnd *session, Task *task, gboolean is_first, guint64 since, struct pto_pack *reply,
+         guint64 *written)
 {
   struct pto_failure *failure = session->failure;
   guint64 began = pto_remote_get_time () - since;
@@ -388,14 +365,13 @@ run_one (PtoRemoteSession *session, Task *task, gboolean is_first, guint64 since
       pto_failure_set (failure, status, NULL, "%s", _ ("cancelled"));
     }
   else
-    status = pto_remote_session_serve_call (session, &task->call, failure);
+    status = pto_far_end_serve_call (session, &task->call, failure);
   pack_done (reply, task, status, failure, began, pto_remote_get_time () - since, written);
 }
 
 /* The blocks that it needs, and its head. */
 static gboolean
-begin_run (PtoRemoteSession *session, struct pto_pack *reader, PtoRemoteRunHead *head,
-           GError **error)
+begin_run (PtoFarEnd *session, struct pto_pack *reader, PtoRemoteRunHead *head, GError **error)
 {
   const guint64 *dropped = NULL;
   const PtoRemoteRunBlock *begun = NULL;
@@ -415,20 +391,18 @@ begin_run (PtoRemoteSession *session, struct pto_pack *reader, PtoRemoteRunHead 
 
 /* Is it still wanted, or was it recalled before it began? */
 static gboolean
-may_begin (PtoRemoteSession *session, guint number)
+may_begin (PtoFarEnd *session, guint number)
 {
-  gboolean may;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
+  gboolean may = number < session->n_wanted;
 
-  g_mutex_lock (&session->lock);
-  may = number < session->n_wanted;
   if (may)
     session->n_begun = number + 1;
-  g_mutex_unlock (&session->lock);
   return may;
 }
 
 GVariant *
-pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_run_tasks (PtoFarEnd *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) bytes = g_variant_get_child_value (body, 0);
   struct pto_pack reader = pto_pack_read (g_variant_get_data (bytes), g_variant_get_size (bytes));
@@ -465,7 +439,7 @@ pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError 
 }
 
 GVariant *
-pto_remote_session_tell_record (PtoRemoteSession *session, GVariant *body, GError **error)
+pto_far_end_tell_record (PtoFarEnd *session, GVariant *body, GError **error)
 {
   guint64 offset, n, total;
   GVariant *result;

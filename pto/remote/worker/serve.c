@@ -41,17 +41,17 @@
 /* --- replies --- */
 
 gboolean
-pto_remote_session_wants_a_reply (GDBusMessage *call)
+pto_far_end_wants_a_reply (GDBusMessage *call)
 {
   return (g_dbus_message_get_flags (call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED) == 0;
 }
 
 static void
-reply (PtoRemoteSession *session, GDBusMessage *call, GVariant *body)
+reply (PtoFarEnd *session, GDBusMessage *call, GVariant *body)
 {
   g_autoptr (GDBusMessage) message = NULL;
 
-  if (!pto_remote_session_wants_a_reply (call))
+  if (!pto_far_end_wants_a_reply (call))
     {
       if (body != NULL)
         g_variant_unref (g_variant_ref_sink (body));
@@ -65,7 +65,7 @@ reply (PtoRemoteSession *session, GDBusMessage *call, GVariant *body)
 }
 
 static void
-refuse (PtoRemoteSession *session, GDBusMessage *call, const GError *error)
+refuse (PtoFarEnd *session, GDBusMessage *call, const GError *error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_refusal (call, error);
 
@@ -73,8 +73,7 @@ refuse (PtoRemoteSession *session, GDBusMessage *call, const GError *error)
 }
 
 guint32
-pto_remote_session_serve_call (PtoRemoteSession *session, struct pto_call *call,
-                               struct pto_failure *failure)
+pto_far_end_serve_call (PtoFarEnd *session, struct pto_call *call, struct pto_failure *failure)
 {
   call->mailbox = session->mailbox;
   failure->code = 0;
@@ -85,18 +84,18 @@ pto_remote_session_serve_call (PtoRemoteSession *session, struct pto_call *call,
 }
 
 gboolean
-pto_remote_session_ask (PtoRemoteSession *session, struct pto_call *call, GError **error)
+pto_far_end_ask (PtoFarEnd *session, struct pto_call *call, GError **error)
 {
   g_autofree struct pto_failure *failure = g_new0 (struct pto_failure, 1);
 
-  if (pto_remote_session_serve_call (session, call, failure) == 0)
+  if (pto_far_end_serve_call (session, call, failure) == 0)
     return TRUE;
   pto_failure_propagate (failure, error);
   return FALSE;
 }
 
 const guint8 *
-pto_remote_session_get_digest (GVariant *body, guint child, GVariant **holder, GError **error)
+pto_far_end_get_digest (GVariant *body, guint child, GVariant **holder, GError **error)
 {
   gconstpointer data;
   gsize size;
@@ -114,11 +113,11 @@ pto_remote_session_get_digest (GVariant *body, guint child, GVariant **holder, G
 
 /* Takes what it came to. What has no reply is told to the next task. */
 static void
-answer_call (PtoRemoteSession *session, GDBusMessage *message, GVariant *result, GError *error)
+answer_call (PtoFarEnd *session, GDBusMessage *message, GVariant *result, GError *error)
 {
   if (error == NULL)
     reply (session, message, result);
-  else if (pto_remote_session_wants_a_reply (message))
+  else if (pto_far_end_wants_a_reply (message))
     refuse (session, message, error);
   else if (session->unheard == NULL)
     session->unheard = g_steal_pointer (&error);
@@ -127,7 +126,7 @@ answer_call (PtoRemoteSession *session, GDBusMessage *message, GVariant *result,
 
 /* FALSE: it was the last. */
 static gboolean
-serve (PtoRemoteSession *session, GDBusMessage *message)
+serve (PtoFarEnd *session, GDBusMessage *message)
 {
   const char *member = g_dbus_message_get_member (message);
   GVariant *body = g_dbus_message_get_body (message);
@@ -137,30 +136,30 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
   gboolean goes_on = TRUE;
 
   if (strcmp (member, "Run") == 0)
-    result = pto_remote_session_run_tasks (session, body, &error);
+    result = pto_far_end_run_tasks (session, body, &error);
   else if (strcmp (member, "Begin") == 0)
-    pto_remote_session_begin (session, body, &error);
+    pto_far_end_begin (session, body, &error);
   else if (strcmp (member, "Get") == 0)
-    is_answered = pto_remote_session_send_contents (session, message, &error);
+    is_answered = pto_far_end_send_contents (session, message, &error);
   else if (strcmp (member, "Copy") == 0)
-    pto_remote_session_copy (session, body, &error);
+    pto_far_end_copy (session, body, &error);
   else if (strcmp (member, "Trace") == 0)
-    result = pto_remote_session_tell_record (session, body, &error);
+    result = pto_far_end_tell_record (session, body, &error);
   else if (strcmp (member, "Has") == 0)
-    result = pto_remote_session_tell_there (body, &error);
+    result = pto_far_end_tell_there (body, &error);
   else if (strcmp (member, "Content") == 0)
-    pto_remote_session_take_contents (session, body, &error);
+    pto_far_end_take_contents (session, body, &error);
   else if (strcmp (member, "Register") == 0)
-    pto_remote_session_register (session, body, &error);
+    pto_far_end_register (session, body, &error);
   else if (strcmp (member, "Commit") == 0)
-    pto_remote_session_commit (session, body, &error);
+    pto_far_end_commit (session, body, &error);
   else if (strcmp (member, "Unregister") == 0)
-    pto_remote_session_unregister (session, body, &error);
+    pto_far_end_unregister (session, body, &error);
   else if (strcmp (member, "Close") == 0)
     {
       struct pto_call call = { .request = PTO_REQUEST_CLOSE };
 
-      pto_remote_session_ask (session, &call, &error);
+      pto_far_end_ask (session, &call, &error);
       goes_on = FALSE;
     }
   else
@@ -171,20 +170,19 @@ serve (PtoRemoteSession *session, GDBusMessage *message)
 }
 
 static GDBusMessage *
-pop_call (PtoRemoteSession *session)
+pop_call (PtoFarEnd *session)
 {
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
   GDBusMessage *message;
 
-  g_mutex_lock (&session->lock);
   while ((message = g_queue_pop_head (&session->calls)) == NULL)
     g_cond_wait (&session->changed, &session->lock);
   g_cond_broadcast (&session->changed);
-  g_mutex_unlock (&session->lock);
   return message;
 }
 
 static void
-end_call (PtoRemoteSession *session)
+end_call (PtoFarEnd *session)
 {
   g_mutex_lock (&session->lock);
   session->n_open--;
@@ -197,7 +195,7 @@ end_call (PtoRemoteSession *session)
 /* What is under way is told by the cancel, and what is below, in any case, by the end of this
  * process. It goes on when the worker was closed: then it is the main thread's to end. */
 static void
-end_process (PtoRemoteSession *session, const GError *error)
+end_process (PtoFarEnd *session, const GError *error)
 {
   gint64 until = g_get_monotonic_time () + GRACE_MS * G_TIME_SPAN_MILLISECOND;
   gboolean has_ended;
@@ -219,7 +217,7 @@ end_process (PtoRemoteSession *session, const GError *error)
 static void
 take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 {
-  PtoRemoteSession *session = data;
+  PtoFarEnd *session = data;
   g_autoptr (GError) error = NULL;
 
   if (sign != PTO_REMOTE_SIGN_EXPIRED)
@@ -233,7 +231,7 @@ take_sign (gpointer data, PtoRemoteSign sign, guint64 ms)
 }
 
 static void
-push_call (PtoRemoteSession *session, GDBusMessage *message)
+push_call (PtoFarEnd *session, GDBusMessage *message)
 {
   g_mutex_lock (&session->lock);
   while (session->calls.length >= QUEUE_MAX && !session->has_ended)
@@ -252,7 +250,7 @@ push_call (PtoRemoteSession *session, GDBusMessage *message)
 /* Into the memory itself, for which all that came before has to be served: that is Begin, or who
  * sends does not wait for its task. */
 static gboolean
-take_part (PtoRemoteSession *session, GDBusMessage *message, GError **error)
+take_part (PtoFarEnd *session, GDBusMessage *message, GError **error)
 {
   GError *refused = NULL;
 
@@ -260,7 +258,7 @@ take_part (PtoRemoteSession *session, GDBusMessage *message, GError **error)
   while (session->n_open > 0 && !session->has_ended)
     g_cond_wait (&session->changed, &session->lock);
   g_mutex_unlock (&session->lock);
-  if (!pto_remote_session_put_bytes (session, g_dbus_message_get_body (message), &refused, error))
+  if (!pto_far_end_put_bytes (session, g_dbus_message_get_body (message), &refused, error))
     {
       g_clear_error (&refused);
       return FALSE;
@@ -271,7 +269,7 @@ take_part (PtoRemoteSession *session, GDBusMessage *message, GError **error)
 
 /* A Run is about to be pushed. */
 static void
-want_all (PtoRemoteSession *session)
+want_all (PtoFarEnd *session)
 {
   g_mutex_lock (&session->lock);
   session->n_wanted = G_MAXUINT;
@@ -281,20 +279,18 @@ want_all (PtoRemoteSession *session)
 
 /* Who has begun goes on, and the first is not for others. */
 static guint
-recall (PtoRemoteSession *session)
+recall (PtoFarEnd *session)
 {
-  guint n;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&session->lock);
 
-  g_mutex_lock (&session->lock);
-  n = session->n_wanted = MIN (session->n_wanted, MAX (session->n_begun, 1));
-  g_mutex_unlock (&session->lock);
-  return n;
+  session->n_wanted = MIN (session->n_wanted, MAX (session->n_begun, 1));
+  return session->n_wanted;
 }
 
 static gpointer
 read_calls (gpointer data)
 {
-  PtoRemoteSession *session = data;
+  PtoFarEnd *session = data;
   GError *error = NULL;
 
   for (;;)
@@ -345,23 +341,22 @@ list_nothing (gpointer data, guint index)
 }
 
 gboolean
-pto_remote_session_check_import (PtoRemoteSession *session, const char *path, GError **error)
+pto_far_end_check_import (PtoFarEnd *session, const char *path, GError **error)
 {
   if (session->takes_serialized || !g_str_has_prefix (path, PTO_SERIALIZED_PYTHON))
     return TRUE;
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+  return pto_refuse (
+      error, PTO_ERROR_NOT_SUPPORTED,
       _ ("%s takes no functions as bytes: begin pto-remote there with --serialized-python"),
       session->worker->node.path);
-  return FALSE;
 }
 
 static PtoCallable *
 import (PtoCallableKind kind, const char *path, gpointer data, GError **error)
 {
-  PtoRemoteSession *session = data;
+  PtoFarEnd *session = data;
 
-  return pto_remote_session_check_import (session, path, error)
+  return pto_far_end_check_import (session, path, error)
              ? pto_tree_node_import (&session->worker->node, kind, path, error)
              : NULL;
 }
@@ -374,7 +369,7 @@ is_serialized_taken (void)
 }
 
 static gboolean
-make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GError **error)
+make_worker (PtoFarEnd *session, GVariant *options, const char *path, GError **error)
 {
   g_autoptr (GVariant) parameters
       = g_variant_lookup_value (options, "parameters", G_VARIANT_TYPE ("a{ss}"));
@@ -414,22 +409,19 @@ make_worker (PtoRemoteSession *session, GVariant *options, const char *path, GEr
 /* Of tensors: what is below has it from birth. A worker with nothing below makes none of its own.
  */
 static gboolean
-reserve_memory (PtoRemoteSession *session, GError **error)
+reserve_memory (PtoFarEnd *session, GError **error)
 {
   struct pto_report report = { 0 };
   enum pto_status status
       = pto_arena_acquire (session->worker->params.values[PTO_PARAMETER_ARENA], &report);
 
   session->has_arena = status == PTO_OK;
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return session->has_arena;
+  return pto_error_set_from_report (error, status, &report);
 }
 
 /* answer: what this end can do beyond the protocol, if it is a worker. */
 static gboolean
-take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *answer,
-            GError **error)
+take_hello (PtoFarEnd *session, GDBusMessage *message, GVariantDict *answer, GError **error)
 {
   GVariant *body = g_dbus_message_get_body (message);
   g_autoptr (GVariant) options = NULL;
@@ -458,7 +450,7 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
     pto_answer_want ();
   session->child = pto_child_new (session->worker, path, &parent);
   pto_child_get_server (session->child, &session->server);
-  if (!pto_remote_session_ask (session, &call, error))
+  if (!pto_far_end_ask (session, &call, error))
     return FALSE;
   if (fabric != NULL)
     session->fabric = pto_remote_fabric_accept (fabric, options, answer, error);
@@ -470,11 +462,11 @@ take_hello (PtoRemoteSession *session, GDBusMessage *message, GVariantBuilder *a
 
 /* Before there is another thread: the worker forks what is below it. */
 static gboolean
-begin (PtoRemoteSession *session, GError **error)
+begin (PtoFarEnd *session, GError **error)
 {
   g_autoptr (GDBusMessage) message = pto_remote_stream_receive (session->stream, HELLO_MS, error);
   g_autoptr (GError) refused = NULL;
-  g_auto (GVariantBuilder) answer = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
+  g_auto (GVariantDict) answer = G_VARIANT_DICT_INIT (NULL);
 
   if (message == NULL || !pto_remote_check_call (message, error))
     {
@@ -483,23 +475,20 @@ begin (PtoRemoteSession *session, GError **error)
       return FALSE;
     }
   if (strcmp (g_dbus_message_get_member (message), "Hello") != 0)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("Hello comes first"));
   if (take_hello (session, message, &answer, &refused))
     {
-      const char *features[2];
+      const char *features[3] = { NULL };
       guint n = 0;
 
       if (session->fabric != NULL)
         features[n++] = "fabric";
       if (is_serialized_taken ())
         features[n++] = PTO_REMOTE_FEATURE_SERIALIZED;
-      g_variant_builder_add (&answer, "{sv}", "features", g_variant_new_strv (features, n));
+      g_variant_dict_insert (&answer, "features", "^as", features);
       reply (session, message,
-             g_variant_new ("(ussua{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
-                            (guint32) getpid (), &answer));
+             g_variant_new ("(ussu@a{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
+                            (guint32) getpid (), g_variant_dict_end (&answer)));
       return TRUE;
     }
   refuse (session, message, refused);
@@ -524,7 +513,7 @@ take_connection (void)
 }
 
 static void
-session_free (PtoRemoteSession *session)
+session_free (PtoFarEnd *session)
 {
   g_hash_table_unref (session->blocks);
   g_free (session->failure);
@@ -566,7 +555,7 @@ session_free (PtoRemoteSession *session)
 gboolean
 pto_remote_serve (GError **error)
 {
-  PtoRemoteSession *session = g_new0 (PtoRemoteSession, 1);
+  PtoFarEnd *session = g_new0 (PtoFarEnd, 1);
   PtoRemoteHealthConfig config = { .tell = take_sign, .data = session };
   PtoRemoteHealth *health;
   GThread *reader;
@@ -576,14 +565,10 @@ pto_remote_serve (GError **error)
 
   session->stream = take_connection ();
   if (session->stream == NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_SYSTEM,
-                           _ ("standard input and output are no connection"));
-      return FALSE;
-    }
+    return pto_refuse (error, PTO_ERROR_SYSTEM, _ ("standard input and output are no connection"));
   session->mailbox = pto_call_mailbox_new ();
   session->blocks
-      = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_remote_session_block_free);
+      = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, pto_far_end_block_free);
   session->failure = g_new0 (struct pto_failure, 1);
   session->contents = g_byte_array_new ();
   g_mutex_init (&session->lock);

@@ -61,46 +61,42 @@ typedef struct
   guint n_wanted;
   guint n_begun;
   gboolean has_ended;
-} PtoRemoteSession;
+} PtoFarEnd;
 
 /* --- serve.c --- */
 
 /* Is a function as bytes taken? Anything else is. */
-gboolean pto_remote_session_check_import (PtoRemoteSession *session, const char *path,
-                                          GError **error);
-gboolean pto_remote_session_wants_a_reply (GDBusMessage *call);
+gboolean pto_far_end_check_import (PtoFarEnd *session, const char *path, GError **error);
+gboolean pto_far_end_wants_a_reply (GDBusMessage *call);
 /* As request of the child, with what the mailbox would have; its status. */
-guint32 pto_remote_session_serve_call (PtoRemoteSession *session, struct pto_call *call,
-                                       struct pto_failure *failure);
+guint32 pto_far_end_serve_call (PtoFarEnd *session, struct pto_call *call,
+                                struct pto_failure *failure);
 /* The same, of what succeeds or not. */
-gboolean pto_remote_session_ask (PtoRemoteSession *session, struct pto_call *call, GError **error);
+gboolean pto_far_end_ask (PtoFarEnd *session, struct pto_call *call, GError **error);
 /* That argument of a message, which holder keeps; NULL: it is no digest. */
-const guint8 *pto_remote_session_get_digest (GVariant *body, guint child, GVariant **holder,
-                                             GError **error);
+const guint8 *pto_far_end_get_digest (GVariant *body, guint child, GVariant **holder,
+                                      GError **error);
 
 /* --- serve-register.c: Has, Content, Register, Commit, Unregister --- */
 
-GVariant *pto_remote_session_tell_there (GVariant *body, GError **error);
-gboolean pto_remote_session_take_contents (PtoRemoteSession *session, GVariant *body,
-                                           GError **error);
-gboolean pto_remote_session_register (PtoRemoteSession *session, GVariant *body, GError **error);
-gboolean pto_remote_session_commit (PtoRemoteSession *session, GVariant *body, GError **error);
-gboolean pto_remote_session_unregister (PtoRemoteSession *session, GVariant *body, GError **error);
+GVariant *pto_far_end_tell_there (GVariant *body, GError **error);
+gboolean pto_far_end_take_contents (PtoFarEnd *session, GVariant *body, GError **error);
+gboolean pto_far_end_register (PtoFarEnd *session, GVariant *body, GError **error);
+gboolean pto_far_end_commit (PtoFarEnd *session, GVariant *body, GError **error);
+gboolean pto_far_end_unregister (PtoFarEnd *session, GVariant *body, GError **error);
 
 /* --- serve-task.c: Begin, Put, Get, Copy, Run, Trace --- */
 
-void pto_remote_session_block_free (gpointer block);
-gboolean pto_remote_session_begin (PtoRemoteSession *session, GVariant *body, GError **error);
+void pto_far_end_block_free (gpointer block);
+gboolean pto_far_end_begin (PtoFarEnd *session, GVariant *body, GError **error);
 /* By the reader, while nothing is served: the memory is that of who serves. FALSE: the connection
  * is lost, or it is not known any more where a message begins; refused: what is wrong is told. */
-gboolean pto_remote_session_put_bytes (PtoRemoteSession *session, GVariant *body, GError **refused,
-                                       GError **error);
+gboolean pto_far_end_put_bytes (PtoFarEnd *session, GVariant *body, GError **refused,
+                                GError **error);
 /* Answers by itself. */
-gboolean pto_remote_session_send_contents (PtoRemoteSession *session, GDBusMessage *message,
-                                           GError **error);
-gboolean pto_remote_session_copy (PtoRemoteSession *session, GVariant *body, GError **error);
-GVariant *pto_remote_session_run_tasks (PtoRemoteSession *session, GVariant *body, GError **error);
-GVariant *pto_remote_session_tell_record (PtoRemoteSession *session, GVariant *body,
-                                          GError **error);
+gboolean pto_far_end_send_contents (PtoFarEnd *session, GDBusMessage *message, GError **error);
+gboolean pto_far_end_copy (PtoFarEnd *session, GVariant *body, GError **error);
+GVariant *pto_far_end_run_tasks (PtoFarEnd *session, GVariant *body, GError **error);
+GVariant *pto_far_end_tell_record (PtoFarEnd *session, GVariant *body, GError **error);
 
 G_END_DECLS

@@ -56,7 +56,7 @@ pto_costs_dup_history_path (GError **error)
 static gboolean
 refuse (const char *path, const char *why, GError **error)
 {
-  return pto_refuse (error,
+  return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                      _ ("%s: no history of kernels' times: %s (remove it, and calibrate again)"),
                      path, why);
 }

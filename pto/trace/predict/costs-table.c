@@ -102,7 +102,7 @@ parse_shape (const char *text, guint64 *bytes, GError **error)
         continue;
       if (!parse_tensor (tensors[i], &more) || !g_uint64_checked_add (bytes, *bytes, more))
         return pto_refuse (
-            error,
+            error, PTO_ERROR_INVALID_ARGS,
             _ ("shape \"%s\": \"%s\" is no tensor: float32[128x128] wanted, apart by "
                "spaces"),
             text, tensors[i]);
@@ -120,7 +120,7 @@ parse_time (guint column, const char *text, double *ns, GError **error)
 
   *ns = number * scales[column];
   return (good && pto_costs_is_time (*ns))
-         || pto_refuse (error,
+         || pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                         good && *ns > 0
                             ? _ ("%s \"%s\": it is longer than 1e15 ns (11 days), the longest that "
                                  "a kernel takes")
@@ -136,7 +136,7 @@ add_row (Table *table, const char *const *values, GError **error)
   guint n_times = 0;
 
   if (values[COLUMN_KERNEL] == NULL || values[COLUMN_KERNEL][0] == '\0')
-    return pto_refuse (error, _ ("it names no kernel"));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("it names no kernel"));
   for (guint c = COLUMN_US; c < N_COLUMNS; c++)
     if (values[c] != NULL)
       {
@@ -145,15 +145,17 @@ add_row (Table *table, const char *const *values, GError **error)
         n_times++;
       }
   if (n_times != 1)
-    return pto_refuse (error, _ ("kernel \"%s\": %s: one of us, ns and ms wanted"),
-                       values[COLUMN_KERNEL],
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("kernel \"%s\": %s: one of us, ns and ms wanted"), values[COLUMN_KERNEL],
                        n_times == 0 ? _ ("no time") : _ ("more than one time"));
   if (values[COLUMN_BYTES] != NULL && values[COLUMN_SHAPE] != NULL)
-    return pto_refuse (error, _ ("kernel \"%s\": bytes and a shape: one of them wanted"),
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("kernel \"%s\": bytes and a shape: one of them wanted"),
                        values[COLUMN_KERNEL]);
   if (values[COLUMN_BYTES] != NULL
       && !g_ascii_string_to_unsigned (values[COLUMN_BYTES], 10, 0, G_MAXINT64, &row.bytes, NULL))
-    return pto_refuse (error, _ ("bytes \"%s\": a number of bytes wanted"), values[COLUMN_BYTES]);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("bytes \"%s\": a number of bytes wanted"),
+                       values[COLUMN_BYTES]);
   if (values[COLUMN_SHAPE] != NULL && !parse_shape (values[COLUMN_SHAPE], &row.bytes, error))
     return FALSE;
   row.kernel = g_strdup (values[COLUMN_KERNEL]);
@@ -220,17 +222,19 @@ read_head (const GPtrArray *fields, guint *order, GError **error)
       guint column = find_column (name);
 
       if (column == N_COLUMNS)
-        return pto_refuse (error, _ ("unknown column \"%s\" (known: %s)"), name, _ (known));
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("unknown column \"%s\" (known: %s)"),
+                           name, _ (known));
       if (has[column])
-        return pto_refuse (error, _ ("two columns \"%s\""), name);
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("two columns \"%s\""), name);
       has[column] = TRUE;
       order[i] = column;
     }
   if (!has[COLUMN_KERNEL])
-    return pto_refuse (error, _ ("no column \"kernel\": the first line names the columns: %s"),
-                       _ (known));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("no column \"kernel\": the first line names the columns: %s"), _ (known));
   if (!has[COLUMN_US] && !has[COLUMN_NS] && !has[COLUMN_MS])
-    return pto_refuse (error, _ ("no column of times: us, ns or ms wanted"));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("no column of times: us, ns or ms wanted"));
   return TRUE;
 }
 
@@ -251,18 +255,20 @@ read_csv (Table *table, const char *text, GError **error)
         continue;
       fields = split_line (line);
       if (fields == NULL)
-        return pto_refuse (error, _ ("a quote that is not closed, or something behind it"));
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                           _ ("a quote that is not closed, or something behind it"));
       if (n_columns == 0)
         {
           if (fields->len > N_COLUMNS)
-            return pto_refuse (error, _ ("%u columns (known: %s)"), fields->len, _ (known));
+            return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("%u columns (known: %s)"),
+                               fields->len, _ (known));
           if (!read_head (fields, order, error))
             return FALSE;
           n_columns = fields->len;
           continue;
         }
       if (fields->len != n_columns)
-        return pto_refuse (error,
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                            P_ ("%u field, but there are %u columns",
                                "%u fields, but there are %u columns", fields->len),
                            fields->len, n_columns);
@@ -294,7 +300,8 @@ read_member (const char *name, JsonNode *node, char **value, GError **error)
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
   if (find_column (name) == N_COLUMNS)
-    return pto_refuse (error, _ ("unknown member \"%s\" (known: %s)"), name, _ (known));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("unknown member \"%s\" (known: %s)"), name,
+                       _ (known));
   if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_STRING)
     *value = g_strdup (json_node_get_string (node));
   else if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_INT64)
@@ -302,7 +309,8 @@ read_member (const char *name, JsonNode *node, char **value, GError **error)
   else if (JSON_NODE_HOLDS_VALUE (node) && type == G_TYPE_DOUBLE)
     *value = g_strdup (g_ascii_dtostr (buffer, sizeof buffer, json_node_get_double (node)));
   else
-    return pto_refuse (error, _ ("\"%s\": a text or a number wanted"), name);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("\"%s\": a text or a number wanted"),
+                       name);
   return TRUE;
 }
 
@@ -340,20 +348,21 @@ read_json (Table *table, const char *text, gsize length, GError **error)
     {
       /* "<data>:LINE:COLUMN: what"; the parser itself has forgotten where it was. */
       sscanf (local->message, "%*[^:]:%u:", &table->line);
-      return pto_refuse (error, _ ("it is not JSON"));
+      return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("it is not JSON"));
     }
   root = json_parser_get_root (parser);
   if (root != NULL && JSON_NODE_HOLDS_OBJECT (root)
       && json_object_has_member (json_node_get_object (root), "times"))
     root = json_object_get_member (json_node_get_object (root), "times");
   if (root == NULL || !JSON_NODE_HOLDS_ARRAY (root))
-    return pto_refuse (error, _ ("an array of objects wanted, each with %s"), _ (known));
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
+                       _ ("an array of objects wanted, each with %s"), _ (known));
   for (guint i = 0; i < json_array_get_length (json_node_get_array (root)); i++)
     {
       JsonNode *node = json_array_get_element (json_node_get_array (root), i);
 
       if (!JSON_NODE_HOLDS_OBJECT (node))
-        return pto_refuse (error, _ ("element %u is no object"), i);
+        return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("element %u is no object"), i);
       table->line = GPOINTER_TO_UINT (g_hash_table_lookup (lines, json_node_get_object (node)));
       if (!read_object (table, json_node_get_object (node), error))
         return FALSE;
@@ -381,7 +390,7 @@ pto_costs_read_table (PtoCosts *self, const char *path, GError **error)
       return FALSE;
     }
   if (!g_utf8_validate (text, (gssize) length, NULL))
-    return pto_refuse (error, _ ("%s: it is not text of UTF-8"), path);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("%s: it is not text of UTF-8"), path);
   /* What some programs begin a text of UTF-8 with. */
   if (g_str_has_prefix (text, BYTE_ORDER_MARK))
     begin = strlen (BYTE_ORDER_MARK);
@@ -392,7 +401,7 @@ pto_costs_read_table (PtoCosts *self, const char *path, GError **error)
       return FALSE;
     }
   if (rows->len == 0)
-    return pto_refuse (error, _ ("%s: there is no time in it"), path);
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS, _ ("%s: there is no time in it"), path);
   kernels = pto_costs_new_list ();
   for (guint i = 0; i < rows->len; i++)
     {

@@ -381,7 +381,7 @@ pto_costs_add_time (PtoCosts *self, const char *kernel, PtoClock clock, guint64 
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (kernel[0] == '\0' || !pto_costs_is_time (ns) || bytes > G_MAXINT64)
-    return pto_refuse (error,
+    return pto_refuse (error, PTO_ERROR_INVALID_ARGS,
                        _ ("kernel \"%s\": %g ns for %" PRIu64
                           " bytes: a name and a time from above 0 to 1e15 ns wanted"),
                        kernel, ns, bytes);
