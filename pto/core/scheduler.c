@@ -889,17 +889,15 @@ has_missed_something (struct pto_scheduler *scheduler)
   return mine;
 }
 
-/* Is there a ready task, for one of its idle endpoints or, with others, for anybody? */
+/* Patience is for others who are there. */
 static bool
-has_ready (struct pto_scheduler *scheduler, bool others)
+has_others (struct pto_scheduler *scheduler)
 {
   struct pto_engine *engine = scheduler->engine;
   bool found = false;
 
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-    found = found
-            || ((others || !pto_idle_is_empty (&scheduler->places.idle[queue]))
-                && pto_engine_has_ready (engine, queue));
+    found = found || pto_engine_has_ready (engine, queue);
   return found;
 }
 
@@ -914,8 +912,7 @@ pass (struct pto_scheduler *scheduler, bool *called)
   scheduler->pushed = 0;
   scheduler->finished = 0;
   collect (scheduler);
-  /* Patience is for others who are there. */
-  patient = pto_load_relaxed (&scheduler->words.called) != 0 && has_ready (scheduler, true);
+  patient = pto_load_relaxed (&scheduler->words.called) != 0 && has_others (scheduler);
   n_called = answer_call (scheduler, patient);
   n_taken = dispatch (scheduler);
   /* Who was impatient before has seen all that there is, or comes again. */
@@ -963,7 +960,13 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
   for (uint32_t i = 0; i < LINGER_YIELDS && !found; i++)
     {
       if (i % LINGER_LOOK == 0)
-        found = pto_word_get (&scheduler->words.bell) != seen || has_ready (scheduler, false);
+        {
+          found = pto_word_get (&scheduler->words.bell) != seen;
+          for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+            found = found
+                    || (!pto_idle_is_empty (&scheduler->places.idle[queue])
+                        && pto_engine_has_ready (engine, queue));
+        }
       pto_yield (engine->exec);
     }
   /* seq_cst: before the look at the queues behind announce_hunger(); pairs with

@@ -818,8 +818,10 @@ count_demand (struct pto_engine *engine, const struct pto_needs *needs, uint32_t
   demand->now[PTO_GOOD_STORAGE] += needs->storage;
   demand->now[PTO_GOOD_EDGES] += n_edges;
   demand->now[PTO_GOOD_NODES] += pto_needs_nodes (needs);
-  demand->largest[PTO_GOOD_HEAP] = max_of (demand->largest[PTO_GOOD_HEAP], needs->heap);
-  demand->largest[PTO_GOOD_STORAGE] = max_of (demand->largest[PTO_GOOD_STORAGE], needs->storage);
+  if (needs->heap > demand->largest[PTO_GOOD_HEAP])
+    demand->largest[PTO_GOOD_HEAP] = needs->heap;
+  if (needs->storage > demand->largest[PTO_GOOD_STORAGE])
+    demand->largest[PTO_GOOD_STORAGE] = needs->storage;
 }
 
 static __attribute__ ((noinline, cold)) pto_task_id
@@ -886,14 +888,18 @@ reserve_counted (struct pto_engine *engine, uint32_t n)
   return pto_map_reserve (engine->map, n);
 }
 
-/* Records the accesses of a task that a deadlock has kept from being submitted, so that tasks after
- * it find what they depend on. Addresses of what it would have made begin at 1. */
+/* Records the accesses of a task, which has been counted, if a deadlock has kept it from being
+ * submitted: so tasks after it find what they depend on. Addresses of what it would have made begin
+ * at 1. */
 static __attribute__ ((cold)) void
 count_accesses (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   uint32_t ring = needs->ring;
-  pto_task_id task = PTO_TASK_ID (ring, engine->rings[ring].head + engine->demand[ring].counted++);
+  pto_task_id task;
 
+  if (engine->deadlock.what == PTO_OK)
+    return;
+  task = PTO_TASK_ID (ring, engine->rings[ring].head + engine->demand[ring].counted++);
   if (reserve_counted (engine, pto_needs_nodes (needs))
       && fill_nowhere (engine, submit, needs, task, 1))
     return;
@@ -1218,9 +1224,7 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
                     submit->queue, submit->terms.priority, n_wait, true, &room);
   if (slot == NULL)
     {
-      /* It has been counted. */
-      if (engine->deadlock.what != PTO_OK)
-        count_accesses (engine, submit, &needs);
+      count_accesses (engine, submit, &needs);
       return true;
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
