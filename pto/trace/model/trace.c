@@ -40,7 +40,8 @@ pto_trace_finalize (GObject *object)
 {
   PtoTrace *self = PTO_TRACE (object);
 
-  pto_trace_parts_free (self->parts);
+  pto_trace_places_free (self->places);
+  g_clear_pointer (&self->parts, g_ptr_array_unref);
   pto_trace_analysis_free (self->analysis);
   g_free (self->records);
   g_free (self->starts);

@@ -292,10 +292,10 @@ pto_trace_entry_shares_dispatch (const PtoTraceAnalysis *analysis, const PtoTrac
   return entry->shares_dispatch || (is_member && entry->block == PTO_TRACE_NOWHERE);
 }
 
-/* The runs that the trace is made of, as its lists go through them (trace-items.c). */
-typedef struct _PtoTraceParts PtoTraceParts;
+/* The cores of all workers of a trace, as its lists go through them (trace-items.c). */
+typedef struct _PtoTracePlaces PtoTracePlaces;
 
-void pto_trace_parts_free (PtoTraceParts *parts);
+void pto_trace_places_free (PtoTracePlaces *places);
 
 struct _PtoTrace
 {
@@ -320,7 +320,8 @@ struct _PtoTrace
   /* Made on first use under g_once_init_enter(); read-only afterwards. */
   PtoTraceAnalysis *analysis;
   char *sha256;
-  PtoTraceParts *parts;
+  GPtrArray *parts; /* PtoTracePart */
+  PtoTracePlaces *places;
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
@@ -347,23 +348,40 @@ pto_trace_is_level (PtoTrace *trace)
   return trace->topology.level > 2;
 }
 
-/* A trace in the time of another one that it is a part of, or in its own. */
-typedef struct _PtoTraceView PtoTraceView;
-struct _PtoTraceView
+/* A run that a trace is made of: the trace itself, or a run of a worker below it. */
+typedef struct _PtoTracePart PtoTracePart;
+struct _PtoTracePart
 {
   PtoTrace *trace;
-  const PtoTraceView *parent; /* NULL: in its own */
+  const PtoTraceAnalysis *analysis;
+  const PtoTracePart *parent; /* NULL: it is the trace itself */
+  char *path;                 /* of its worker, "L3/0/L2/1"; "": a chip that is below nobody */
+  guint number;               /* among the parts */
+  guint worker;               /* which worker ran it, in the order of appearance */
+  guint piece;                /* and among those of the parent's trace */
+  guint32 child;              /* of the parent's trace */
+  guint32 task;               /* entry of all that it is inside of, or PTO_TRACE_NOWHERE */
+  guint32 first_entry;        /* its first of all, as those that follow */
+  guint32 first_task;
+  guint32 first_edge;
+  GPtrArray *inner; /* PtoTracePart: what ran inside of its tasks, by piece */
   /* Its run, from ns on its own clock, lies in the parent's trace from begin on and takes to ns. */
   guint64 from;
   guint64 begin;
   guint64 to;
 };
 
-/* Of a piece of parent->trace, by its number. Always inside of its task there: two clocks may
- * disagree by a moment; a virtual one has its own pace. */
-void pto_trace_view_init (PtoTraceView *view, const PtoTraceView *parent, guint number);
-/* A time of view->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
-guint64 pto_trace_view_time (const PtoTraceView *view, guint64 time);
+/* PtoTracePart: the trace, and behind each part those inside of it. They stay. */
+const GPtrArray *pto_trace_get_parts (PtoTrace *trace);
+
+static inline const PtoTracePart *
+pto_trace_get_part (PtoTrace *trace, guint number)
+{
+  return g_ptr_array_index (pto_trace_get_parts (trace), number);
+}
+
+/* A time of part->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
+guint64 pto_trace_part_time (const PtoTracePart *part, guint64 time);
 /* "L3/0/L2/1": of a worker below a level, and of the worker that is number child of it. Caller
  * frees. */
 char *pto_trace_dup_child_path (const char *path, PtoTrace *trace, guint child);
@@ -387,6 +405,7 @@ char *pto_trace_dup_task_name (guint64 id);
 /* "3", or "1:3" of ring 1: what it is called in pictures and exports, and asked for. Caller frees.
  */
 char *pto_trace_dup_task_label (guint64 id);
+void pto_trace_append_task_label (GString *text, guint64 id);
 /* Cluster of a core, in which those of type AIC come first, and its type. Of a level workers are
  * one cluster and one type, SUB workers the other. */
 void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type);
