@@ -160,12 +160,6 @@ pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
   return g_intern_string (name);
 }
 
-char *
-pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel)
-{
-  return g_strdup (pto_trace_get_kernel_name (trace, kernel));
-}
-
 const char *
 pto_trace_tell_kernel (const char *name)
 {

@@ -393,9 +393,7 @@ const char *pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n);
 guint64 pto_trace_count_records (PtoTrace *trace);
 
 /* "QK"; "kernel 7" when it has no name; "alloc" for a task that gives memory, "no kernel" for one
- * that only orders, and "unknown kernel" where nobody recorded it. Caller frees. */
-char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
-/* The same; it stays. */
+ * that only orders, and "unknown kernel" where nobody recorded it. It stays. */
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
 /* The name of a kernel as lines for people have it: of none, and of one that nobody recorded, in
  * the reader's language. */
