@@ -77,9 +77,7 @@ compare_kernels (gconstpointer a, gconstpointer b)
   const PtoAnswerKernel *x = a;
   const PtoAnswerKernel *y = b;
 
-  if (x->busy != y->busy)
-    return x->busy > y->busy ? -1 : 1;
-  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+  return 2 * pto_trace_order (y->busy, x->busy) + pto_trace_order (x->kernel, y->kernel);
 }
 
 GArray *

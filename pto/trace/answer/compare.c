@@ -306,11 +306,9 @@ compare_kernels (gconstpointer a, gconstpointer b)
   guint64 most_x = MAX (x->shares[PTO_BEFORE].busy, x->shares[PTO_AFTER].busy);
   guint64 most_y = MAX (y->shares[PTO_BEFORE].busy, y->shares[PTO_AFTER].busy);
 
-  if (x->level != y->level)
-    return x->level > y->level ? -1 : 1;
-  if (most_x != most_y)
-    return most_x > most_y ? -1 : 1;
-  return strcmp (x->name, y->name);
+  gint order = 2 * pto_trace_order (y->level, x->level) + pto_trace_order (most_y, most_x);
+
+  return order != 0 ? order : strcmp (x->name, y->name);
 }
 
 static void
@@ -460,9 +458,8 @@ compare_changed (gconstpointer a, gconstpointer b)
   const Changed *x = a;
   const Changed *y = b;
 
-  if (ABS (x->change) != ABS (y->change))
-    return ABS (x->change) > ABS (y->change) ? -1 : 1;
-  return x->before < y->before ? -1 : x->before > y->before;
+  return 2 * pto_trace_order ((guint64) ABS (y->change), (guint64) ABS (x->change))
+         + pto_trace_order (x->before, y->before);
 }
 
 static guint64

@@ -19,15 +19,14 @@ static gint64
 find_entry (const PtoTracePart *part, GHashTable *by_id, const PtoTraceTransfer *transfer)
 {
   const PtoTraceAnalysis *analysis = part->analysis;
-  gint64 id = (gint64) transfer->task;
-  gpointer position;
+  guint32 position = pto_trace_find_position (by_id, transfer->task);
   const PtoTraceEntry *task;
 
-  if (!g_hash_table_lookup_extended (by_id, &id, NULL, &position))
+  if (position == PTO_TRACE_NOWHERE)
     return -1;
-  task = &analysis->tasks[GPOINTER_TO_UINT (position)];
+  task = &analysis->tasks[position];
   if (task->core == transfer->core)
-    return part->first_entry + GPOINTER_TO_UINT (position);
+    return part->first_entry + position;
   for (guint i = 0; i < task->n_members; i++)
     if (analysis->tasks[task->first_member + i].core == transfer->core)
       return part->first_entry + task->first_member + i;
@@ -64,11 +63,8 @@ compare_items (gconstpointer a, gconstpointer b)
   const Item *x = a;
   const Item *y = b;
 
-  if (x->row != y->row)
-    return x->row < y->row ? -1 : 1;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->end < y->end ? -1 : x->end > y->end;
+  return 4 * pto_trace_order (x->row, y->row) + 2 * pto_trace_order (x->start, y->start)
+         + pto_trace_order (x->end, y->end);
 }
 
 void

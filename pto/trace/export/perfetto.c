@@ -195,11 +195,8 @@ compare_starts (gconstpointer a, gconstpointer b, gpointer data)
   guint32 x = *(const guint32 *) a;
   guint32 y = *(const guint32 *) b;
 
-  if (part->starts[x] != part->starts[y])
-    return part->starts[x] < part->starts[y] ? -1 : 1;
-  if (part->ends[x] != part->ends[y])
-    return part->ends[x] > part->ends[y] ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return 4 * pto_trace_order (part->starts[x], part->starts[y])
+         + 2 * pto_trace_order (part->ends[y], part->ends[x]) + pto_trace_order (x, y);
 }
 
 static void
@@ -297,9 +294,7 @@ compare_submits (gconstpointer a, gconstpointer b, gpointer data)
   guint32 x = *(const guint32 *) a;
   guint32 y = *(const guint32 *) b;
 
-  if (tasks[x].submit != tasks[y].submit)
-    return tasks[x].submit < tasks[y].submit ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return 2 * pto_trace_order (tasks[x].submit, tasks[y].submit) + pto_trace_order (x, y);
 }
 
 /* Scopes, and in them submits. */
@@ -405,22 +400,15 @@ put_counter (gpointer data, const char *name, const char *unit, const GArray *st
     }
 }
 
-typedef struct
-{
-  guint64 time;
-  gint change;
-} Change;
-
 /* How many cores of a type run something. */
 static void
 put_busy (Part *part, guint core_type)
 {
   const PtoTraceAnalysis *analysis = part->analysis;
-  g_autoptr (GArray) changes = g_array_new (FALSE, FALSE, sizeof (Change));
-  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
-  g_autofree char *name = NULL;
-  gint64 value = 0;
-  guint64 before = 0;
+  g_autofree char *name
+      = g_strdup_printf ("busy %s", pto_trace_get_type_name (part->trace, core_type, 2));
+  GArray *changes = pto_trace_changes_new ();
+  g_autoptr (GArray) steps = NULL;
 
   for (guint c = 0; c < analysis->n_cores; c++)
     {
@@ -430,27 +418,15 @@ put_busy (Part *part, guint core_type)
       for (guint i = 0; type == core_type && i < analysis->n_core_runs[c]; i++)
         {
           const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[c][i]];
-          Change begin = { task->start, 1 };
-          Change end = { task->end, -1 };
 
-          g_array_append_val (changes, begin);
-          g_array_append_val (changes, end);
+          pto_trace_add_change (changes, task->start, 1);
+          pto_trace_add_change (changes, task->end, -1);
         }
     }
-  g_array_sort (changes, pto_trace_compare_times);
-  for (guint i = 0; i < changes->len; i++)
-    {
-      PtoTraceStep step = { g_array_index (changes, Change, i).time, 0 };
-
-      value += g_array_index (changes, Change, i).change;
-      if (i + 1 < changes->len && g_array_index (changes, Change, i + 1).time == step.time)
-        continue;
-      step.value = (guint64) value;
-      if (step.value != before)
-        g_array_append_val (steps, step);
-      before = step.value;
-    }
-  name = g_strdup_printf ("busy %s", pto_trace_get_type_name (part->trace, core_type, 2));
+  steps = pto_trace_integrate (changes);
+  /* A first run of no time is none. */
+  if (steps->len > 0 && g_array_index (steps, PtoTraceStep, 0).value == 0)
+    g_array_remove_index (steps, 0);
   put_counter (part, name, "cores", steps);
 }
 
@@ -621,9 +597,7 @@ compare_events (gconstpointer a, gconstpointer b)
   const Event *x = a;
   const Event *y = b;
 
-  if (x->time != y->time)
-    return x->time < y->time ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  return 2 * pto_trace_order (x->time, y->time) + pto_trace_order (x->order, y->order);
 }
 
 /**

@@ -137,7 +137,7 @@ compare_kernels (gconstpointer a, gconstpointer b)
   const PtoShownKernel *x = a;
   const PtoShownKernel *y = b;
 
-  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+  return pto_trace_order (x->kernel, y->kernel);
 }
 
 static void

@@ -77,10 +77,7 @@ pto_trace_init (PtoTrace *self)
 gint
 pto_trace_compare_times (gconstpointer a, gconstpointer b)
 {
-  guint64 x = *(const guint64 *) a;
-  guint64 y = *(const guint64 *) b;
-
-  return x < y ? -1 : x > y;
+  return pto_trace_order (*(const guint64 *) a, *(const guint64 *) b);
 }
 
 PtoTrace *

@@ -70,7 +70,13 @@ void pto_trace_pieces_pack (const PtoTracePieces *pieces, guint8 *bytes);
 gboolean pto_trace_pieces_unpack (PtoTracePieces *pieces, guint32 child, const guint8 *bytes,
                                   gsize size);
 
-/* For sorting: by the guint64 that each item begins with. */
+/* For sorting. By several numbers: the sum of their orders, each of them twice the next one's. */
+static inline gint
+pto_trace_order (guint64 a, guint64 b)
+{
+  return a < b ? -1 : a > b;
+}
+/* By the guint64 that each item begins with. */
 gint pto_trace_compare_times (gconstpointer a, gconstpointer b);
 
 /* What is known of one task. Times are ns since the first record of the trace. */
@@ -193,6 +199,14 @@ typedef struct
   guint64 time;
   guint64 value;
 } PtoTraceStep;
+
+/* Something rises or falls by so much. Changes in any order become steps, which free them: at one
+ * time what rises comes before what falls, so that a value never dips below 0 for an instant. */
+void pto_trace_add_change (GArray *changes, guint64 time, gint change);
+GArray *pto_trace_integrate (GArray *changes);
+GArray *pto_trace_changes_new (void);
+/* A value from a time on, which no step has a later time than. */
+void pto_trace_add_step (GArray *steps, guint64 time, guint64 value);
 
 /* A stretch of time in which no core of a type was free, and how long that was so before it. */
 typedef struct
@@ -325,6 +339,8 @@ struct _PtoTrace
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
+/* The position of a task by its id, of a table of those; PTO_TRACE_NOWHERE: it is not there. */
+guint32 pto_trace_find_position (GHashTable *index, guint64 id);
 /* Of it: the arguments of its tasks, and which of them are why one waits for another. index: the
  * position of a task by its id. */
 void pto_trace_read_args (PtoTraceAnalysis *analysis, PtoTrace *trace, GHashTable *index);
