@@ -41,7 +41,7 @@ prints = dict.fromkeys((
     "pto_append_padded", "append_name", "append_table", "pto_answer_table_add", "pto_answer_table_begin_row", "add_path_row", "add_overhead_row",
     "append_point", "add", "add_fact"))
 told = ["pto/trace/predict/costs.c", "pto/monitor/state-text.c", "pto/trace/model/trace.c", "pto/trace/answer/answers.c",
-        "pto/trace/answer/compare-text.c", "pto/trace/answer/counters.c", "pto/trace/answer/scopes.c",
+        "pto/trace/answer/compare-text.c", "pto/trace/answer/counters.c", "pto/trace/answer/scopes.c", "pto/trace/answer/summary.c",
         "pto/trace/answer/topics.c", "pto/trace/predict/what-if.c"]
 # Documents, which are in English: the manual page, completions, a picture.
 documents = {"pto/programs/pto/help/page.c", "pto/programs/pto/help/completion.c", "pto/programs/pto/bench/chart.c"}

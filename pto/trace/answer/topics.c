@@ -426,35 +426,34 @@ end_answer (JsonBuilder *json)
   return root;
 }
 
-static JsonNode *
-answer (PtoTrace *trace, PtoTraceTopic topic, guint events)
+static void
+add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
-  JsonBuilder *json;
+  pto_trace_add_counters (json, trace, analysis, PTO_TRACE_COUNT_ALL);
+}
 
-  json = begin_answer (trace);
-  switch (topic)
-    {
-    case PTO_TRACE_TOPIC_CRITICAL_PATH:
-      add_critical_path (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_OVERHEAD:
-      add_overhead (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_SCOPES:
-      pto_trace_add_scopes (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_DEPS:
-      pto_trace_add_deps (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_COUNTERS:
-      pto_trace_add_counters (json, trace, analysis, events);
-      break;
-    case PTO_TRACE_TOPIC_SUMMARY:
-    default:
-      add_summary (json, trace, analysis);
-      break;
-    }
+/* What is said of each, as JSON, and how that is told. */
+static const struct
+{
+  void (*add) (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
+  void (*append) (GString *text, JsonObject *object);
+} topics[] = {
+  [PTO_TRACE_TOPIC_SUMMARY] = { add_summary, NULL },
+  [PTO_TRACE_TOPIC_CRITICAL_PATH] = { add_critical_path, append_critical_path },
+  [PTO_TRACE_TOPIC_OVERHEAD] = { add_overhead, append_overhead },
+  [PTO_TRACE_TOPIC_SCOPES] = { pto_trace_add_scopes, pto_trace_append_scopes },
+  [PTO_TRACE_TOPIC_DEPS] = { pto_trace_add_deps, pto_trace_append_deps },
+  [PTO_TRACE_TOPIC_COUNTERS] = { add_counters, pto_trace_append_counters },
+};
+
+/* One that is not known is the summary. */
+static JsonNode *
+answer (PtoTrace *trace, PtoTraceTopic topic)
+{
+  JsonBuilder *json = begin_answer (trace);
+  guint known = topic < G_N_ELEMENTS (topics) ? topic : PTO_TRACE_TOPIC_SUMMARY;
+
+  topics[known].add (json, trace, pto_trace_get_analysis (trace));
   return end_answer (json);
 }
 
@@ -469,7 +468,10 @@ print (JsonNode *node)
 char *
 pto_trace_count_json (PtoTrace *trace, guint events)
 {
-  return print (answer (trace, PTO_TRACE_TOPIC_COUNTERS, events));
+  JsonBuilder *json = begin_answer (trace);
+
+  pto_trace_add_counters (json, trace, pto_trace_get_analysis (trace), events);
+  return print (end_answer (json));
 }
 
 /**
@@ -492,7 +494,7 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 {
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  return print (answer (self, topic, PTO_TRACE_COUNT_ALL));
+  return print (answer (self, topic));
 }
 
 /**
@@ -512,22 +514,16 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 char *
 pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
 {
-  static void (*const tell[]) (GString * text, JsonObject * object)
-      = { [PTO_TRACE_TOPIC_CRITICAL_PATH] = append_critical_path,
-          [PTO_TRACE_TOPIC_OVERHEAD] = append_overhead,
-          [PTO_TRACE_TOPIC_SCOPES] = pto_trace_append_scopes,
-          [PTO_TRACE_TOPIC_DEPS] = pto_trace_append_deps,
-          [PTO_TRACE_TOPIC_COUNTERS] = pto_trace_append_counters };
   g_autoptr (JsonNode) root = NULL;
   GString *text;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  if (topic <= PTO_TRACE_TOPIC_SUMMARY || topic >= G_N_ELEMENTS (tell))
+  if (topic >= G_N_ELEMENTS (topics) || topics[topic].append == NULL)
     return pto_trace_summarize (self);
-  root = answer (self, topic, PTO_TRACE_COUNT_ALL);
+  root = answer (self, topic);
   text = g_string_new (NULL);
-  tell[topic](text, json_node_get_object (root));
+  topics[topic].append (text, json_node_get_object (root));
   if (topic != PTO_TRACE_TOPIC_DEPS)
     append_limits (text, json_node_get_object (root));
   return g_string_free (text, FALSE);

@@ -206,13 +206,8 @@ pto_trace_task_init (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_id (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return self->entry->id;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_id, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->entry->id)
 
 const PtoTracePart *
 pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
@@ -234,13 +229,8 @@ pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_task_get_name (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
-
-  return pto_trace_get_kernel_name (self->part->trace, self->entry->kernel);
-}
+PTO_TRACE_GETTER (const char *, pto_trace_task_get_name, PtoTraceTask, PTO_IS_TRACE_TASK, NULL,
+                  pto_trace_get_kernel_name (self->part->trace, self->entry->kernel))
 
 /**
  * pto_trace_task_get_path:
@@ -254,13 +244,8 @@ pto_trace_task_get_name (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_task_get_path (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
-
-  return self->part->path;
-}
+PTO_TRACE_GETTER (const char *, pto_trace_task_get_path, PtoTraceTask, PTO_IS_TRACE_TASK, NULL,
+                  self->part->path)
 
 /**
  * pto_trace_task_get_level:
@@ -274,13 +259,8 @@ pto_trace_task_get_path (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_task_get_level (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return self->part->trace != NULL ? MAX (self->part->trace->topology.level, 2) : 2;
-}
+PTO_TRACE_GETTER (guint, pto_trace_task_get_level, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->part->trace != NULL ? MAX (self->part->trace->topology.level, 2) : 2)
 
 /**
  * pto_trace_task_get_core:
@@ -319,13 +299,8 @@ pto_trace_task_get_core (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_task_get_priority (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return self->entry->terms.priority;
-}
+PTO_TRACE_GETTER (guint, pto_trace_task_get_priority, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->entry->terms.priority)
 
 static gint64
 get_time (PtoTraceTask *self, guint64 time)
@@ -345,13 +320,8 @@ get_time (PtoTraceTask *self, guint64 time)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_submit_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->submit);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_submit_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->submit))
 
 /**
  * pto_trace_task_get_ready_ns:
@@ -365,13 +335,8 @@ pto_trace_task_get_submit_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_ready_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->ready);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_ready_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->ready))
 
 /**
  * pto_trace_task_get_dispatch_ns:
@@ -385,13 +350,8 @@ pto_trace_task_get_ready_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_dispatch_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->dispatch);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_dispatch_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->dispatch))
 
 /**
  * pto_trace_task_get_start_ns:
@@ -407,13 +367,8 @@ pto_trace_task_get_dispatch_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_start_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->start);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_start_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->start))
 
 /**
  * pto_trace_task_get_end_ns:
@@ -429,13 +384,8 @@ pto_trace_task_get_start_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_end_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->end);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_end_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->end))
 
 /**
  * pto_trace_task_get_complete_ns:
@@ -449,13 +399,8 @@ pto_trace_task_get_end_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_complete_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->complete);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_complete_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->complete))
 
 /**
  * pto_trace_task_get_retire_ns:
@@ -469,13 +414,8 @@ pto_trace_task_get_complete_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_retire_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->retire);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_retire_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->retire))
 
 /**
  * pto_trace_task_has_failed:
@@ -489,13 +429,8 @@ pto_trace_task_get_retire_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gboolean
-pto_trace_task_has_failed (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
-
-  return self->entry->failed;
-}
+PTO_TRACE_GETTER (gboolean, pto_trace_task_has_failed, PtoTraceTask, PTO_IS_TRACE_TASK, FALSE,
+                  self->entry->failed)
 
 /**
  * pto_trace_task_is_critical:
@@ -509,13 +444,8 @@ pto_trace_task_has_failed (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gboolean
-pto_trace_task_is_critical (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
-
-  return self->entry->critical;
-}
+PTO_TRACE_GETTER (gboolean, pto_trace_task_is_critical, PtoTraceTask, PTO_IS_TRACE_TASK, FALSE,
+                  self->entry->critical)
 
 static guint64
 sum_bytes (PtoTraceTask *self, guint what)
@@ -544,13 +474,8 @@ sum_bytes (PtoTraceTask *self, guint what)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_sent (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_SENT);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_sent, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_SENT))
 
 /**
  * pto_trace_task_get_bytes_received:
@@ -568,13 +493,8 @@ pto_trace_task_get_bytes_sent (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_received (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_RECEIVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_received, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_RECEIVED))
 
 /**
  * pto_trace_task_get_bytes_saved:
@@ -590,13 +510,8 @@ pto_trace_task_get_bytes_received (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_saved (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_SAVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_saved, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_SAVED))
 
 /**
  * pto_trace_task_to_string:
@@ -675,13 +590,8 @@ pto_trace_edge_init (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-int
-pto_trace_edge_get_producer (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), -1);
-
-  return self->producer;
-}
+PTO_TRACE_GETTER (int, pto_trace_edge_get_producer, PtoTraceEdge, PTO_IS_TRACE_EDGE, -1,
+                  self->producer)
 
 /**
  * pto_trace_edge_get_producer_id:
@@ -695,13 +605,8 @@ pto_trace_edge_get_producer (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_edge_get_producer_id (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->producer_id;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_edge_get_producer_id, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->producer_id)
 
 /**
  * pto_trace_edge_get_consumer:
@@ -715,13 +620,8 @@ pto_trace_edge_get_producer_id (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_edge_get_consumer (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->consumer;
-}
+PTO_TRACE_GETTER (guint, pto_trace_edge_get_consumer, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->consumer)
 
 /**
  * pto_trace_edge_get_hazards:
@@ -735,13 +635,8 @@ pto_trace_edge_get_consumer (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-PtoHazards
-pto_trace_edge_get_hazards (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->hazards;
-}
+PTO_TRACE_GETTER (PtoHazards, pto_trace_edge_get_hazards, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->hazards)
 
 /**
  * pto_trace_edge_to_string:
@@ -1007,13 +902,8 @@ pto_trace_list_edges (PtoTrace *self)
  *
  * Since: 0.1
  */
-GListModel *
-pto_trace_list_cores (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
-
-  return G_LIST_MODEL (list_new (self, LIST_CORES, get_places (self)->n_cores));
-}
+PTO_TRACE_GETTER (GListModel *, pto_trace_list_cores, PtoTrace, PTO_IS_TRACE, NULL,
+                  G_LIST_MODEL (list_new (self, LIST_CORES, get_places (self)->n_cores)))
 
 /**
  * pto_trace_task_list_members:

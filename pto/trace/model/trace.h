@@ -15,6 +15,15 @@
 
 G_BEGIN_DECLS
 
+/* A public function that tells something of self, or, of what is no such object, or_else. */
+#define PTO_TRACE_GETTER(type, name, Self, IS_SELF, or_else, value) \
+  type name (Self *self)                                            \
+  {                                                                 \
+    g_return_val_if_fail (IS_SELF (self), or_else);                 \
+                                                                    \
+    return value;                                                   \
+  }
+
 /* A time that was never recorded. */
 #define PTO_TRACE_NEVER G_MAXUINT64
 /* The index of a task that was not recorded, and the core of a task that did not run. */

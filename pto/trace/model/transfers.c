@@ -198,13 +198,8 @@ sum_all (PtoTrace *trace, guint which)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_sent (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return sum_all (self, PTO_TRACE_SENT);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_sent, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_SENT))
 
 /**
  * pto_trace_get_bytes_received:
@@ -219,13 +214,8 @@ pto_trace_get_bytes_sent (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_received (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return sum_all (self, PTO_TRACE_RECEIVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_received, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_RECEIVED))
 
 /**
  * pto_trace_get_bytes_saved:
@@ -240,10 +230,5 @@ pto_trace_get_bytes_received (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_saved (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return sum_all (self, PTO_TRACE_SAVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_saved, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_SAVED))
