@@ -23,9 +23,7 @@ typedef struct
   guint32 depth;
   guint64 n;
   guint64 tasks;
-  guint64 peak_tasks;
-  guint64 peak_heap;
-  guint64 peak_edges;
+  guint64 peaks[3]; /* of live, heap and edges of its ring */
 } Scopes;
 
 static guint
@@ -82,15 +80,13 @@ list_scopes (const PtoTraceAnalysis *analysis)
       const PtoTraceSpan *span = &g_array_index (analysis->scopes, PtoTraceSpan, i);
       Scopes *row = find_or_add (rows, span);
       guint ring = get_ring (span->what);
+      const GArray *const charts[]
+          = { analysis->live[ring], analysis->heap[ring], analysis->edges[ring] };
 
       row->n++;
       row->tasks += n[span->number];
-      row->peak_tasks
-          = MAX (row->peak_tasks, find_peak (analysis->live[ring], span->start, span->end));
-      row->peak_heap
-          = MAX (row->peak_heap, find_peak (analysis->heap[ring], span->start, span->end));
-      row->peak_edges
-          = MAX (row->peak_edges, find_peak (analysis->edges[ring], span->start, span->end));
+      for (guint k = 0; k < G_N_ELEMENTS (charts); k++)
+        row->peaks[k] = MAX (row->peaks[k], find_peak (charts[k], span->start, span->end));
     }
   return rows;
 }
@@ -151,6 +147,7 @@ void
 pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
   g_autoptr (GArray) rows = list_scopes (analysis);
+  static const char *const peaks[] = { "peak_tasks", "peak_heap_bytes", "peak_dep_entries" };
   gboolean is_full = analysis->nodes->len > 0;
 
   pto_json_begin_array (json, "scopes");
@@ -164,12 +161,8 @@ pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis
       pto_json_add_int (json, "ring", get_ring (row->depth));
       pto_json_add_int (json, "n", row->n);
       pto_json_add_int (json, "submits", row->tasks);
-      pto_json_add_int (json, "peak_tasks", row->peak_tasks);
-      if (is_full)
-        {
-          pto_json_add_int (json, "peak_heap_bytes", row->peak_heap);
-          pto_json_add_int (json, "peak_dep_entries", row->peak_edges);
-        }
+      for (guint k = 0; k < (is_full ? G_N_ELEMENTS (peaks) : 1); k++)
+        pto_json_add_int (json, peaks[k], row->peaks[k]);
       json_builder_end_object (json);
     }
   json_builder_end_array (json);

@@ -110,25 +110,30 @@ pto_perfetto_end_event (Output *output, OpenEvent open)
   event->length = output->packets.size - event->offset;
 }
 
-/* A track of the output: what it is follows, until end_track(). */
-static gsize
-begin_track (Output *output, guint64 *uuid, gsize *packet)
+/* A track of the output. Until end_track() its descriptor is open. */
+typedef struct
 {
-  gsize track;
+  guint64 uuid;
+  gsize packet;
+  gsize descriptor;
+} Track;
 
-  *uuid = ++output->n_tracks;
-  *packet = pto_proto_begin (&output->tracks, TRACE_PACKET);
+static Track
+begin_track (Output *output)
+{
+  Track track = { ++output->n_tracks, pto_proto_begin (&output->tracks, TRACE_PACKET), 0 };
+
   pto_proto_put_uint (&output->tracks, PACKET_TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-  track = pto_proto_begin (&output->tracks, PACKET_TRACK_DESCRIPTOR);
-  pto_proto_put_uint (&output->tracks, TRACK_UUID, *uuid);
+  track.descriptor = pto_proto_begin (&output->tracks, PACKET_TRACK_DESCRIPTOR);
+  pto_proto_put_uint (&output->tracks, TRACK_UUID, track.uuid);
   return track;
 }
 
 static void
-end_track (Output *output, gsize track, gsize packet)
+end_track (Output *output, Track track)
 {
-  pto_proto_end (&output->tracks, track);
-  pto_proto_end (&output->tracks, packet);
+  pto_proto_end (&output->tracks, track.descriptor);
+  pto_proto_end (&output->tracks, track.packet);
 }
 
 /* --- tracks --- */
@@ -137,9 +142,7 @@ static guint64
 add_process (Output *output, guint pid, const char *name)
 {
   PtoProto *proto = &output->tracks;
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
   gsize process;
 
   pto_proto_put_string (proto, TRACK_NAME, name);
@@ -148,8 +151,8 @@ add_process (Output *output, guint pid, const char *name)
   pto_proto_put_uint (proto, PROCESS_PID, pid);
   pto_proto_put_string (proto, PROCESS_NAME, name);
   pto_proto_end (proto, process);
-  end_track (output, track, packet);
-  return uuid;
+  end_track (output, track);
+  return track.uuid;
 }
 
 static Lane *
@@ -187,9 +190,7 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
 {
   PtoProto *proto = &output->tracks;
   Row *row = g_new0 (Row, 1);
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
   gsize thread;
 
   pto_proto_put_uint (proto, TRACK_PARENT_UUID, process);
@@ -200,13 +201,13 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
   pto_proto_put_uint (proto, THREAD_TID, tid);
   pto_proto_put_string (proto, THREAD_NAME, name);
   pto_proto_end (proto, thread);
-  end_track (output, track, packet);
+  end_track (output, track);
 
   row->process = process;
   row->name = g_strdup (name);
   row->lanes = g_ptr_array_new_with_free_func (lane_free);
   row->is_core = is_core;
-  add_lane (row, uuid);
+  add_lane (row, track.uuid);
   g_ptr_array_add (output->rows, row);
   return row;
 }
@@ -215,14 +216,12 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
 static Lane *
 add_second_lane (Output *output, Row *row)
 {
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
 
   pto_proto_put_uint (&output->tracks, TRACK_PARENT_UUID, row->process);
   pto_proto_put_string (&output->tracks, TRACK_NAME, row->name);
-  end_track (output, track, packet);
-  return add_lane (row, uuid);
+  end_track (output, track);
+  return add_lane (row, track.uuid);
 }
 
 guint64
@@ -230,12 +229,12 @@ pto_perfetto_get_counter (Part *part, const char *name, guint unit)
 {
   Output *output = part->output;
   guint64 *known = g_hash_table_lookup (part->rows->counters, name);
-  guint64 uuid;
-  gsize packet, track, counter;
+  Track track;
+  gsize counter;
 
   if (known != NULL)
     return *known;
-  track = begin_track (output, &uuid, &packet);
+  track = begin_track (output);
   pto_proto_put_uint (&output->tracks, TRACK_PARENT_UUID, part->rows->control);
   pto_proto_put_string (&output->tracks, TRACK_NAME, name);
   pto_proto_put_uint (&output->tracks, TRACK_SIBLING_ORDER_RANK,
@@ -243,11 +242,10 @@ pto_perfetto_get_counter (Part *part, const char *name, guint unit)
   counter = pto_proto_begin (&output->tracks, TRACK_COUNTER);
   pto_proto_put_uint (&output->tracks, COUNTER_UNIT, unit);
   pto_proto_end (&output->tracks, counter);
-  end_track (output, track, packet);
-  known = g_new (guint64, 1);
-  *known = uuid;
-  g_hash_table_insert (part->rows->counters, g_strdup (name), known);
-  return uuid;
+  end_track (output, track);
+  g_hash_table_insert (part->rows->counters, g_strdup (name),
+                       g_memdup2 (&track.uuid, sizeof track.uuid));
+  return track.uuid;
 }
 
 void

@@ -159,103 +159,85 @@ append_header (PtoPicture *picture)
   return y + 14;
 }
 
-/* A key of the legend is a sample, 24 by 13 at x and y, and its label. */
-static double
-get_key_width (const char *label)
+/* A key of the legend: up to two boxes in 24 by 13, and its label. */
+typedef struct
 {
-  return 30 + pto_svg_text_width (label, 12.5) + 18;
-}
+  const char *label;
+  struct
+  {
+    const char *style;
+    double x, y, width, height;
+    const char *end;
+  } boxes[2];
+} Key;
 
-/* Where its sample goes: on a new line when this one is full. */
+/* Each after the one before it, or on a new line when that is full. Of no boxes: a scheduler's
+ * ticks. */
 static void
-begin_key (const char *label, double *x, double *y)
+append_key (PtoPicture *picture, const Key *key, double *x, double *y)
 {
-  if (*x > PTO_SVG_MARGIN && *x + get_key_width (label) > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
+  double width = 30 + pto_svg_text_width (key->label, 12.5) + 18;
+  gboolean is_drawn = FALSE;
+
+  if (*x > PTO_SVG_MARGIN && *x + width > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
     {
       *x = PTO_SVG_MARGIN;
       *y += 22;
     }
-}
-
-static void
-end_key (PtoPicture *picture, const char *label, double *x, double y)
-{
-  pto_svg_append_label (picture, "legend", *x + 30, y + 11, label);
-  *x += get_key_width (label);
+  for (guint i = 0; i < G_N_ELEMENTS (key->boxes) && key->boxes[i].style != NULL; i++)
+    {
+      pto_svg_append_rect (picture->text, key->boxes[i].style, *x + key->boxes[i].x,
+                           *y + key->boxes[i].y, key->boxes[i].width, key->boxes[i].height);
+      g_string_append (picture->text, key->boxes[i].end);
+      is_drawn = TRUE;
+    }
+  if (!is_drawn)
+    pto_svg_append_numbers (picture->text,
+                            "<path class=\"dispatch\" d=\"M# #v6m5-6v6m5-6v6\"/>\n"
+                            "<path class=\"complete\" d=\"M# #v6m5-6v6m5-6v6\"/>\n",
+                            (const double[]){ *x + 6, *y, *x + 8, *y + 7 });
+  pto_svg_append_label (picture, "legend", *x + 30, *y + 11, key->label);
+  *x += width;
 }
 
 static double
 append_legend (PtoPicture *picture, double y)
 {
-  static const char critical[] = "critical path";
-  static const char failed[] = "failed";
-  static const char joined[] = "many short tasks: as high as busy";
-  static const char ticks[] = "scheduler: dispatch above, complete below";
-  static const char stall[] = "submitter waits";
-  static const char moved[] = "tensors: sent above, received below";
-  GString *text = picture->text;
+  static const Key keys[]
+      = { { "critical path", { { "critical", 1, 1, 22, 11, "/>\n" } } },
+          { "failed", { { "failed", 2, 2, 20, 9, " fill=\"none\"/>\n" } } },
+          { "many short tasks: as high as busy",
+            { { "joined", 0, 0, 24, 13, "/>" }, { "k0", 0, 9, 24, 4, "/>\n" } } },
+          { "scheduler: dispatch above, complete below", { { NULL } } },
+          { "submitter waits", { { "stall", 0, 0, 24, 13, "/>\n" } } },
+          { "tensors: sent above, received below",
+            { { "sent", 0, 0, 12, 6, "/>" }, { "received", 12, 7, 12, 6, "/>\n" } } } };
+  const gboolean is_there[]
+      = { TRUE, picture->analysis->n_failed > 0,    picture->has_joined,
+          TRUE, picture->analysis->stalls->len > 0, picture->analysis->transfers->len > 0 };
   double x = PTO_SVG_MARGIN;
 
   for (guint i = 0; i < picture->legend->list->len; i++)
     {
       const PtoShownKernel *entry = pto_legend_get (picture->legend, i);
-      g_autoptr (GString) label = g_string_new (NULL);
+      gboolean is_long = g_utf8_strlen (entry->name, -1) > 28;
       g_autofree char *style = g_strdup_printf ("k%u", i);
+      g_autofree char *start
+          = is_long ? g_utf8_substring (entry->name, 0, 27) : g_strdup (entry->name);
+      g_autoptr (GString) label = g_string_new (start);
+      Key key
+          = { NULL, { { style, 0, 0, 24, 13, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n" } } };
 
-      if (g_utf8_strlen (entry->name, -1) > 28)
-        {
-          g_autofree char *start = g_utf8_substring (entry->name, 0, 27);
-
-          g_string_append_printf (label, "%s\342\200\246", start);
-        }
-      else
-        g_string_append (label, entry->name);
+      if (is_long)
+        g_string_append (label, "\342\200\246");
       g_string_append (label, "  \303\227");
       pto_svg_append_grouped (label, entry->runs);
-      begin_key (label->str, &x, &y);
-      pto_svg_append_rect (text, style, x, y, 24, 13);
-      g_string_append (text, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n");
-      end_key (picture, label->str, &x, y);
+      key.label = label->str;
+      append_key (picture, &key, &x, &y);
     }
-
-  begin_key (critical, &x, &y);
-  pto_svg_append_box (picture, "critical", x + 1, y + 1, 22, 11);
-  end_key (picture, critical, &x, y);
-  if (picture->analysis->n_failed > 0)
-    {
-      begin_key (failed, &x, &y);
-      pto_svg_append_rect (text, "failed", x + 2, y + 2, 20, 9);
-      g_string_append (text, " fill=\"none\"/>\n");
-      end_key (picture, failed, &x, y);
-    }
-  if (picture->has_joined)
-    {
-      begin_key (joined, &x, &y);
-      pto_svg_append_rect (text, "joined", x, y, 24, 13);
-      g_string_append (text, "/>");
-      pto_svg_append_box (picture, "k0", x, y + 9, 24, 4);
-      end_key (picture, joined, &x, y);
-    }
-  begin_key (ticks, &x, &y);
-  pto_svg_append_numbers (text,
-                          "<path class=\"dispatch\" d=\"M# #v6m5-6v6m5-6v6\"/>\n"
-                          "<path class=\"complete\" d=\"M# #v6m5-6v6m5-6v6\"/>\n",
-                          (const double[]){ x + 6, y, x + 8, y + 7 });
-  end_key (picture, ticks, &x, y);
-  if (picture->analysis->stalls->len > 0)
-    {
-      begin_key (stall, &x, &y);
-      pto_svg_append_box (picture, "stall", x, y, 24, 13);
-      end_key (picture, stall, &x, y);
-    }
-  if (picture->analysis->transfers->len > 0)
-    {
-      begin_key (moved, &x, &y);
-      pto_svg_append_rect (text, "sent", x, y, 12, 6);
-      g_string_append (text, "/>");
-      pto_svg_append_box (picture, "received", x + 12, y + 7, 12, 6);
-      end_key (picture, moved, &x, y);
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (is_there[i])
+      append_key (picture, &keys[i], &x, &y);
   return y + 13 + 12;
 }
 
@@ -413,8 +395,7 @@ append_axis (PtoPicture *picture, double top, double bottom, double label_top, d
           g_string_append_len (label, all, distance % 100 == 0 ? 1 : distance % 10 == 0 ? 2 : 3);
         }
       pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_top, label->str);
-      if (label_bottom > 0)
-        pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_bottom, label->str);
+      pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_bottom, label->str);
     }
 }
 
@@ -436,6 +417,7 @@ append_critical_path (PtoPicture *picture)
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
   g_autoptr (GString) chain = g_string_new (NULL);
+  const PtoTraceEntry *before = NULL;
   double last_x = -1;
   guint last_core = G_MAXUINT;
 
@@ -455,14 +437,10 @@ append_critical_path (PtoPicture *picture)
       double end = pto_svg_x (picture, task->end);
       double top = picture->core_top[task->core];
 
-      if (i > 0)
-        {
-          const PtoTraceEntry *before = &analysis->tasks[analysis->critical[i - 1]];
-
-          if (before->core != task->core)
-            append_link (picture, chain, pto_svg_x (picture, before->end),
-                         picture->core_top[before->core] + picture->row / 2, task);
-        }
+      if (before != NULL && before->core != task->core)
+        append_link (picture, chain, pto_svg_x (picture, before->end),
+                     picture->core_top[before->core] + picture->row / 2, task);
+      before = task;
       /* What ends in the same pixel as the outline before it would only make the red thicker. */
       if (task->core == last_core && end - last_x < 1)
         continue;
@@ -564,7 +542,7 @@ append_chart_frame (PtoPicture *picture, double y, double height, const char *na
 }
 
 static void
-append_key (PtoPicture *picture, const char *style, double x, double y, const char *label)
+append_chart_key (PtoPicture *picture, const char *style, double x, double y, const char *label)
 {
   pto_svg_append_box (picture, style, x, y - 8, 12, 8);
   pto_svg_append_label (picture, "note", x + 16, y, label);
@@ -591,8 +569,8 @@ append_charts (PtoPicture *picture, double y)
   if (!pto_trace_is_level (picture->trace))
     {
       append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
-      append_key (picture, "aic", PTO_SVG_MARGIN + 4, y + 43, "AIC");
-      append_key (picture, "aiv", PTO_SVG_MARGIN + 54, y + 43, "AIV");
+      append_chart_key (picture, "aic", PTO_SVG_MARGIN + 4, y + 43, "AIC");
+      append_chart_key (picture, "aiv", PTO_SVG_MARGIN + 54, y + 43, "AIV");
     }
   y += READY_CHART + 20;
 
@@ -616,7 +594,7 @@ append_charts (PtoPicture *picture, double y)
         continue;
       append_steps (picture, style, levels[r], levels[r + 1], n, ground,
                     LIVE_CHART / (double) MAX (most, 1));
-      append_key (picture, style, PTO_SVG_MARGIN + 4 + 28 * keys++, y + 43, label);
+      append_chart_key (picture, style, PTO_SVG_MARGIN + 4 + 28 * keys++, y + 43, label);
     }
   for (guint r = 0; r <= PTO_RINGS; r++)
     g_free (levels[r]);

@@ -361,6 +361,9 @@ read_records (Reader *reader)
   PtoTrace *trace = reader->trace;
   guint n_schedulers = trace->topology.n_schedulers;
   guint64 first = reader->analysis->first;
+  const guint32 of_tasks = 1u << PTO_TRACE_SUBMIT | 1u << PTO_TRACE_DEP | 1u << PTO_TRACE_READY
+                           | 1u << PTO_TRACE_DISPATCH | 1u << PTO_TRACE_ACK | 1u << PTO_TRACE_RUN
+                           | 1u << PTO_TRACE_COMPLETE | 1u << PTO_TRACE_RETIRE;
   const struct pto_trace_record *part = NULL;
   const struct pto_trace_record *wait = NULL;
   guint64 n_retired = 0;
@@ -373,21 +376,10 @@ read_records (Reader *reader)
         guint32 position = PTO_TRACE_NOWHERE;
         PtoTraceEntry *task = NULL;
 
-        switch (record->kind)
+        if (record->kind < 32 && (of_tasks & 1u << record->kind) != 0)
           {
-          case PTO_TRACE_SUBMIT:
-          case PTO_TRACE_DEP:
-          case PTO_TRACE_READY:
-          case PTO_TRACE_DISPATCH:
-          case PTO_TRACE_ACK:
-          case PTO_TRACE_RUN:
-          case PTO_TRACE_COMPLETE:
-          case PTO_TRACE_RETIRE:
             position = find_or_add (reader, record->task);
             task = get_task (reader, position);
-            break;
-          default:
-            break;
           }
         switch (record->kind)
           {

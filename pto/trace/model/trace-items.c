@@ -670,27 +670,28 @@ pto_trace_edge_to_string (PtoTraceEdge *self)
 
 /* --- lists --- */
 
-typedef enum
+typedef struct _PtoTraceList PtoTraceList;
+
+/* What a list has, and how one of them is made. */
+typedef struct
 {
-  LIST_TASKS,
-  LIST_EDGES,
-  LIST_CORES,
-  LIST_MEMBERS
+  GType (*get_type) (void);
+  gpointer (*make) (PtoTraceList *list, guint position);
 } ListOf;
 
 /* A list that never changes. */
-typedef struct
+struct _PtoTraceList
 {
   GObject parent_instance;
 
   PtoTrace *trace;
-  ListOf of;
+  const ListOf *of;
   guint n_items;
 
   /* Of members: of which task. */
   const PtoTracePart *part;
   const PtoTraceEntry *entry;
-} PtoTraceList;
+};
 
 typedef struct
 {
@@ -726,17 +727,7 @@ pto_trace_list_init (PtoTraceList *self)
 static GType
 list_get_item_type (GListModel *model)
 {
-  switch (((PtoTraceList *) model)->of)
-    {
-    case LIST_EDGES:
-      return PTO_TYPE_TRACE_EDGE;
-    case LIST_CORES:
-      return PTO_TYPE_TRACE_CORE;
-    case LIST_TASKS:
-    case LIST_MEMBERS:
-    default:
-      return PTO_TYPE_TRACE_TASK;
-    }
+  return ((PtoTraceList *) model)->of->get_type ();
 }
 
 static guint
@@ -786,29 +777,34 @@ make_core (PtoTraceList *self, guint position)
 }
 
 static gpointer
+make_member (PtoTraceList *self, guint position)
+{
+  guint first = self->entry->first_member;
+
+  return make_task (self, self->part,
+                    position == 0 ? self->entry
+                                  : &self->part->analysis->tasks[first + position - 1]);
+}
+
+static gpointer
+make_task_of_all (PtoTraceList *self, guint position)
+{
+  const PtoTracePart *part = find_part (self->trace, position, FALSE);
+
+  return make_task (self, part, &part->analysis->tasks[position - part->first_task]);
+}
+
+static const ListOf tasks = { pto_trace_task_get_type, make_task_of_all };
+static const ListOf members = { pto_trace_task_get_type, make_member };
+static const ListOf edges = { pto_trace_edge_get_type, make_edge };
+static const ListOf cores = { pto_trace_core_get_type, make_core };
+
+static gpointer
 list_get_item (GListModel *model, guint position)
 {
   PtoTraceList *self = (PtoTraceList *) model;
-  const PtoTracePart *part;
 
-  if (position >= self->n_items)
-    return NULL;
-  switch (self->of)
-    {
-    case LIST_EDGES:
-      return make_edge (self, position);
-    case LIST_CORES:
-      return make_core (self, position);
-    case LIST_MEMBERS:
-      return make_task (
-          self, self->part,
-          position == 0 ? self->entry
-                        : &self->part->analysis->tasks[self->entry->first_member + position - 1]);
-    case LIST_TASKS:
-    default:
-      part = find_part (self->trace, position, FALSE);
-      return make_task (self, part, &part->analysis->tasks[position - part->first_task]);
-    }
+  return position < self->n_items ? self->of->make (self, position) : NULL;
 }
 
 static void
@@ -826,7 +822,7 @@ get_last_part (PtoTrace *trace)
 }
 
 static PtoTraceList *
-list_new (PtoTrace *trace, ListOf of, guint n_items)
+list_new (PtoTrace *trace, const ListOf *of, guint n_items)
 {
   PtoTraceList *list = g_object_new (pto_trace_list_get_type (), NULL);
 
@@ -859,7 +855,7 @@ pto_trace_list_tasks (PtoTrace *self)
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
   last = get_last_part (self);
-  return G_LIST_MODEL (list_new (self, LIST_TASKS, last->first_task + last->analysis->n_tasks));
+  return G_LIST_MODEL (list_new (self, &tasks, last->first_task + last->analysis->n_tasks));
 }
 
 /**
@@ -884,7 +880,7 @@ pto_trace_list_edges (PtoTrace *self)
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
   last = get_last_part (self);
-  return G_LIST_MODEL (list_new (self, LIST_EDGES, last->first_edge + last->analysis->n_deps));
+  return G_LIST_MODEL (list_new (self, &edges, last->first_edge + last->analysis->n_deps));
 }
 
 /**
@@ -903,7 +899,7 @@ pto_trace_list_edges (PtoTrace *self)
  * Since: 0.1
  */
 PTO_TRACE_GETTER (GListModel *, pto_trace_list_cores, PtoTrace, PTO_IS_TRACE, NULL,
-                  G_LIST_MODEL (list_new (self, LIST_CORES, get_places (self)->n_cores)))
+                  G_LIST_MODEL (list_new (self, &cores, get_places (self)->n_cores)))
 
 /**
  * pto_trace_task_list_members:
@@ -929,7 +925,7 @@ pto_trace_task_list_members (PtoTraceTask *self)
 
   if (self->trace == NULL)
     return G_LIST_MODEL (g_list_store_new (PTO_TYPE_TRACE_TASK));
-  list = list_new (self->trace, LIST_MEMBERS,
+  list = list_new (self->trace, &members,
                    self->entry->core == PTO_TRACE_NOWHERE ? 0 : 1 + self->entry->n_members);
   list->part = self->part;
   list->entry = self->entry;
