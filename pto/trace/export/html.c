@@ -116,33 +116,28 @@ scale_length (const PtoTracePart *part, guint64 ns)
   return (gint64) ns;
 }
 
-enum
-{
-  COLUMN_RING,
-  COLUMN_LOCAL, /* the difference to the one before */
-  COLUMN_KERNEL,
-  COLUMN_ROW,
-  COLUMN_SCHEDULER,
-  COLUMN_FLAGS,
-  COLUMN_BLOCK, /* only where there is one, as those that follow */
-  COLUMN_PRIORITY,
-  COLUMN_FILE,
-  COLUMN_LINE,
-  COLUMN_SUBMIT, /* the times of a task, in the order in which they come as a rule */
-  COLUMN_LAST
-  = COLUMN_SUBMIT + 9, /* by how many entries its last producer to arrive is before it */
-  COLUMN_WAIT_DATA,    /* between its submit and its start; null: not known */
-  COLUMN_WAIT_CORE,
-  COLUMN_WAIT_SCHEDULER,
-  COLUMN_WAITED, /* of its run, for other kernels; only where one did */
-  N_COLUMNS
-};
-
+/* Times in the order in which they come as a rule; "last": by how many entries its last producer to
+ * arrive is before a task; waits from its submit to its start, null: not known; "waited": of its
+ * run, for other kernels. */
 static const char *const task_columns[]
     = { "ring",      "local",          "kernel", "row",      "scheduler", "flags", "block",
         "priority",  "file",           "line",   "submit",   "submitted", "ready", "dispatch",
         "ack",       "start",          "end",    "complete", "retire",    "last",  "wait_data",
         "wait_core", "wait_scheduler", "waited" };
+
+/* Positions of some. */
+enum
+{
+  COLUMN_BLOCK = 6, /* only where there is one, as priority and waited */
+  COLUMN_PRIORITY,
+  COLUMN_FILE,
+  COLUMN_LINE,
+  COLUMN_SUBMIT,
+  COLUMN_LAST = COLUMN_SUBMIT + 9,
+  COLUMN_WAITS,
+  COLUMN_WAITED = COLUMN_WAITS + 3,
+  N_COLUMNS
+};
 
 G_STATIC_ASSERT (G_N_ELEMENTS (task_columns) == N_COLUMNS);
 
@@ -201,25 +196,24 @@ append_tasks (PtoHtmlPage *page)
       for (guint i = 0; i < part->analysis->n_entries; i++)
         {
           const PtoTraceEntry *task = &part->analysis->tasks[i];
-          gint64 values[N_COLUMNS];
+          gint64 values[N_COLUMNS]
+              = { PTO_TASK_RING (task->id),
+                  PTO_TASK_LOCAL (task->id) - local,
+                  pto_legend_find (page->legend, part, task->kernel),
+                  task->core < part->analysis->n_cores ? (gint64) section->rows[task->core] : -1,
+                  or_less (task->scheduler),
+                  (task->failed != 0 ? 1 : 0)
+                      | (pto_trace_entry_shares_dispatch (part->analysis, task) ? 2 : 0),
+                  or_less (task->block),
+                  task->terms.priority,
+                  get_file (section, task->file),
+                  task->line };
 
-          values[COLUMN_RING] = PTO_TASK_RING (task->id);
-          values[COLUMN_LOCAL] = PTO_TASK_LOCAL (task->id) - local;
-          values[COLUMN_KERNEL] = pto_legend_find (page->legend, part, task->kernel);
-          values[COLUMN_ROW]
-              = task->core < part->analysis->n_cores ? (gint64) section->rows[task->core] : -1;
-          values[COLUMN_SCHEDULER] = or_less (task->scheduler);
-          values[COLUMN_FLAGS] = (task->failed != 0 ? 1 : 0)
-                                 | (pto_trace_entry_shares_dispatch (part->analysis, task) ? 2 : 0);
-          values[COLUMN_BLOCK] = or_less (task->block);
-          values[COLUMN_PRIORITY] = task->terms.priority;
-          values[COLUMN_FILE] = get_file (section, task->file);
-          values[COLUMN_LINE] = task->line;
           fill_times (part, task, &submit, values + COLUMN_SUBMIT);
           values[COLUMN_LAST] = task->last_producer != PTO_TRACE_NOWHERE
                                     ? (gint64) i - task->last_producer
                                     : PTO_HTML_NOTHING;
-          fill_waits (part, task, values + COLUMN_WAIT_DATA);
+          fill_waits (part, task, values + COLUMN_WAITS);
           values[COLUMN_WAITED] = scale_length (part, task->waited);
           pto_html_table_add (table, values);
           local = PTO_TASK_LOCAL (task->id);

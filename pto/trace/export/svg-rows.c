@@ -44,7 +44,7 @@ static gboolean
 has_work (const PtoPicture *picture, guint first, guint end)
 {
   for (guint c = first; c < end; c++)
-    if (picture->analysis->n_core_runs[c] > 0 || pto_svg_get_inner_height (picture, c) > 0)
+    if (picture->analysis->n_core_runs[c] > 0 || picture->n_inner[c] > 0)
       return TRUE;
   for (guint i = 0; i < picture->analysis->transfers->len; i++)
     {
