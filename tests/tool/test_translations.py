@@ -38,10 +38,11 @@ says = {
 prints = dict.fromkeys((
     "g_print", "g_printerr", "g_string_append", "g_string_append_printf", "g_string_new", "g_strdup", "g_strdup_printf", "g_strconcat",
     "tool_print_row", "tool_print_row_printf", "tool_print_verdict", "tool_print_error", "terminal_pad", "terminal_show_line",
-    "pto_append_padded", "append_name", "append_heading", "append_column", "append_table", "append_path_row", "append_overhead_row",
+    "pto_append_padded", "append_name", "append_table", "pto_answer_table_add", "pto_answer_table_begin_row", "add_path_row", "add_overhead_row",
     "append_point", "add", "add_fact"))
-told = ["pto/trace/predict/costs.c", "pto/monitor/state-text.c", "pto/trace/model/trace.c", "pto/trace/answer/compare-text.c", "pto/trace/answer/counters.c",
-        "pto/trace/answer/scopes.c", "pto/trace/answer/topics.c", "pto/trace/predict/what-if.c"]
+told = ["pto/trace/predict/costs.c", "pto/monitor/state-text.c", "pto/trace/model/trace.c", "pto/trace/answer/answers.c",
+        "pto/trace/answer/compare-text.c", "pto/trace/answer/counters.c", "pto/trace/answer/scopes.c", "pto/trace/answer/summary.c",
+        "pto/trace/answer/topics.c", "pto/trace/predict/what-if.c"]
 # Documents, which are in English: the manual page, completions, a picture.
 documents = {"pto/programs/pto/help/page.c", "pto/programs/pto/help/completion.c", "pto/programs/pto/bench/chart.c"}
 # Of them those that are in English: names and limits, which JSON has as well, a picture's words, what a log shows (to_string).

@@ -34,66 +34,39 @@ get_change (JsonObject *object, const char *name)
 }
 
 /* "+1.250", "-0.500", "0.000" */
-static void
-append_change (GString *text, int width, gint64 ns)
+static char *
+dup_change (gint64 ns)
 {
-  g_autoptr (GString) us = g_string_new (ns > 0 ? "+" : ns < 0 ? "-" : "");
+  g_autofree char *us = pto_trace_dup_us ((guint64) ABS (ns));
 
-  pto_trace_append_us (us, (guint64) ABS (ns));
-  g_string_append_printf (text, " %*s", width, us->str);
+  return g_strconcat (ns > 0 ? "+" : ns < 0 ? "-" : "", us, NULL);
 }
 
 static void
-append_time (GString *text, int width, gint64 ns)
+add_change (PtoAnswerTable *table, gint64 ns)
 {
-  g_autofree char *us = pto_trace_dup_us ((guint64) ns);
+  g_autofree char *us = dup_change (ns);
 
-  g_string_append_printf (text, " %*s", width, us);
+  pto_answer_table_add (table, WIDTH, us);
 }
 
+/* Room for what all of them are called. */
 static void
-append_heading (GString *text, const char *heading)
-{
-  g_string_append_c (text, ' ');
-  pto_append_padded (text, heading, WIDTH);
-}
-
-/* What a row is called for people. */
-static const char *
-get_name (JsonObject *row, const char *member)
-{
-  return pto_trace_tell_kernel (json_object_get_string_member (row, member));
-}
-
-/* A name, and blanks up to a width in columns. */
-static void
-append_name (GString *text, const char *name, guint width)
-{
-  g_string_append (text, "  ");
-  pto_append_padded (text, name, -(int) width);
-}
-
-static guint
-get_widest (JsonArray *rows, const char *member, guint widest)
+reserve (PtoAnswerTable *table, JsonArray *rows)
 {
   for (guint i = 0; i < json_array_get_length (rows); i++)
-    widest = MAX (widest,
-                  pto_count_columns (get_name (json_array_get_object_element (rows, i), member)));
-  return widest;
+    pto_answer_table_reserve (
+        table, pto_answer_get_name (json_array_get_object_element (rows, i), "kernel"));
 }
 
 /* Its name, its kernel, and where it was submitted. */
 static void
 append_task (GString *text, JsonObject *task)
 {
-  const char *place = json_object_get_string_member_with_default (task, "submitted_at", NULL);
-  const char *file = place != NULL ? strrchr (place, '/') : NULL;
-  guint64 id = g_ascii_strtoull (json_object_get_string_member (task, "task"), NULL, 10);
-  g_autofree char *name = pto_trace_dup_task_name (id);
+  g_autofree char *name = pto_answer_dup_task_name (task);
 
-  g_string_append_printf (text, _ ("task %s (%s)"), name, get_name (task, "kernel"));
-  if (place != NULL)
-    g_string_append_printf (text, _ (", submitted at %s"), file != NULL ? file + 1 : place);
+  g_string_append_printf (text, _ ("task %s (%s)"), name, pto_answer_get_name (task, "kernel"));
+  pto_answer_append_place (text, task);
 }
 
 static void
@@ -195,49 +168,49 @@ differ_waits (JsonObject *row)
   if (!json_object_has_member (row, "waits"))
     return FALSE;
   waits = json_object_get_object_member (row, "waits");
-  for (guint i = 0; i < PTO_TRACE_N_REASONS; i++)
-    if (get_change (waits, pto_trace_reasons[i].name) != 0)
+  for (guint i = 0; i < PTO_ANSWER_REASONS; i++)
+    if (get_change (waits, pto_answer_reasons[i].name) != 0)
       return TRUE;
   return FALSE;
 }
 
 static void
-append_wait_headings (GString *text, JsonObject *row)
+add_wait_headings (PtoAnswerTable *table, JsonObject *row)
 {
-  for (guint i = 0; json_object_has_member (row, "waits") && i < PTO_TRACE_N_REASONS; i++)
-    append_heading (text, _ (pto_trace_reasons[i].heading));
+  for (guint i = 0; json_object_has_member (row, "waits") && i < PTO_ANSWER_REASONS; i++)
+    pto_answer_table_add (table, WIDTH, _ (pto_answer_reasons[i].heading));
 }
 
 static void
-append_waits (GString *text, JsonObject *row)
+add_waits (PtoAnswerTable *table, JsonObject *row)
 {
-  for (guint i = 0; json_object_has_member (row, "waits") && i < PTO_TRACE_N_REASONS; i++)
-    append_change (
-        text, WIDTH,
-        get_change (json_object_get_object_member (row, "waits"), pto_trace_reasons[i].name));
+  for (guint i = 0; json_object_has_member (row, "waits") && i < PTO_ANSWER_REASONS; i++)
+    add_change (table, get_change (json_object_get_object_member (row, "waits"),
+                                   pto_answer_reasons[i].name));
+}
+
+/* Of the path: 0 where all of it was recorded. */
+static gint64
+get_unknown (JsonObject *row)
+{
+  return json_object_has_member (row, "not_recorded_ns") ? get_change (row, "not_recorded_ns") : 0;
 }
 
 static gboolean
 differs_path (JsonObject *row)
 {
-  return get_change (row, "kernels_ns") != 0 || differ_waits (row)
-         || (json_object_has_member (row, "not_recorded_ns")
-             && get_change (row, "not_recorded_ns") != 0);
+  return get_change (row, "kernels_ns") != 0 || differ_waits (row) || get_unknown (row) != 0;
 }
 
 static void
-append_path_row (GString *text, const char *name, guint width, JsonObject *row,
-                 gboolean has_unknown)
+add_path_row (PtoAnswerTable *table, const char *name, JsonObject *row, gboolean has_unknown)
 {
-  append_name (text, name, width);
-  append_change (text, WIDTH, get_change (row, "kernels_ns"));
-  append_waits (text, row);
+  pto_answer_table_begin_row (table, name);
+  add_change (table, get_change (row, "kernels_ns"));
+  add_waits (table, row);
   if (has_unknown)
-    append_change (
-        text, WIDTH,
-        json_object_has_member (row, "not_recorded_ns") ? get_change (row, "not_recorded_ns") : 0);
-  append_change (text, WIDTH, json_object_get_int_member (row, "change_ns"));
-  g_string_append_c (text, '\n');
+    add_change (table, get_unknown (row));
+  add_change (table, json_object_get_int_member (row, "change_ns"));
 }
 
 static void
@@ -246,8 +219,8 @@ append_path (GString *text, JsonObject *object)
   JsonObject *path = json_object_get_object_member (object, "critical_path");
   JsonArray *kernels = json_object_get_array_member (path, "kernels");
   gboolean has_unknown = json_object_has_member (path, "not_recorded_ns");
-  guint width = get_widest (kernels, "kernel", pto_count_columns (_ ("all")));
   gboolean differs = differs_path (path);
+  PtoAnswerTable *table;
 
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     differs |= differs_path (json_array_get_object_element (kernels, i));
@@ -257,45 +230,45 @@ append_path (GString *text, JsonObject *object)
       text,
       _ ("critical path of %" PRIi64 " tasks, then %" PRIi64 ": by which it is longer, in us\n"),
       get_both (path, "tasks", "before"), get_both (path, "tasks", "after"));
-  append_name (text, "", width);
-  append_heading (text, _ ("in kernels"));
-  append_wait_headings (text, path);
+  table = pto_answer_table_new ();
+  reserve (table, kernels);
+  pto_answer_table_begin_row (table, "");
+  pto_answer_table_add (table, WIDTH, _ ("in kernels"));
+  add_wait_headings (table, path);
   if (has_unknown)
-    append_heading (text, _ ("not recorded"));
-  append_heading (text, _ ("in all"));
-  g_string_append_c (text, '\n');
+    pto_answer_table_add (table, WIDTH, _ ("not recorded"));
+  pto_answer_table_add (table, WIDTH, _ ("in all"));
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     {
       JsonObject *row = json_array_get_object_element (kernels, i);
 
       if (differs_path (row))
-        append_path_row (text, get_name (row, "kernel"), width, row, has_unknown);
+        add_path_row (table, pto_answer_get_name (row, "kernel"), row, has_unknown);
     }
-  append_path_row (text, _ ("all"), width, path, has_unknown);
+  add_path_row (table, _ ("all"), path, has_unknown);
+  pto_answer_table_end (table, text);
 }
 
 static void
-append_kernel_headings (GString *text, guint width)
+begin_kernels (GString *text, PtoAnswerTable *table)
 {
   const char *const headings[] = { _ ("median"), "", _ ("in all"), "", _ ("change") };
 
   g_string_append (text, _ ("runs of kernels, before and after, the times in us\n"));
-  append_name (text, "", width);
-  g_string_append_c (text, ' ');
-  pto_append_padded (text, C_ ("column", "runs"), 8);
-  g_string_append_printf (text, " %8s", "");
+  pto_answer_table_begin_row (table, "");
+  pto_answer_table_add (table, 8, C_ ("column", "runs"));
+  pto_answer_table_add (table, 8, "");
   for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
-    append_heading (text, headings[i]);
-  g_string_append_c (text, '\n');
+    pto_answer_table_add (table, WIDTH, headings[i]);
 }
 
 static void
 append_kernels (GString *text, JsonObject *object)
 {
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
-  guint width = get_widest (kernels, "kernel", 0);
-  gboolean has_head = FALSE;
+  PtoAnswerTable *table = pto_answer_table_new ();
 
+  reserve (table, kernels);
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     {
       JsonObject *row = json_array_get_object_element (kernels, i);
@@ -303,47 +276,44 @@ append_kernels (GString *text, JsonObject *object)
       if (get_change (row, "tasks") == 0 && get_change (row, "runs") == 0
           && get_change (row, "median_ns") == 0 && get_change (row, "busy_ns") == 0)
         continue;
-      if (!has_head)
-        append_kernel_headings (text, width);
-      has_head = TRUE;
-      append_name (text, get_name (row, "kernel"), width);
+      if (table->names->len == 0)
+        begin_kernels (text, table);
+      pto_answer_table_begin_row (table, pto_answer_get_name (row, "kernel"));
       for (guint s = 0; s < PTO_N_SIDES; s++)
-        g_string_append_printf (text, " %8" G_GINT64_FORMAT, get_both (row, "runs", sides[s]));
+        pto_answer_table_add_number (table, 8, (guint64) get_both (row, "runs", sides[s]));
       for (guint s = 0; s < PTO_N_SIDES; s++)
-        append_time (text, WIDTH, get_both (row, "median_ns", sides[s]));
+        pto_answer_table_add_us (table, WIDTH, (guint64) get_both (row, "median_ns", sides[s]));
       for (guint s = 0; s < PTO_N_SIDES; s++)
-        append_time (text, WIDTH, get_both (row, "busy_ns", sides[s]));
-      append_change (text, WIDTH, get_change (row, "busy_ns"));
-      g_string_append_c (text, '\n');
+        pto_answer_table_add_us (table, WIDTH, (guint64) get_both (row, "busy_ns", sides[s]));
+      add_change (table, get_change (row, "busy_ns"));
     }
+  pto_answer_table_end (table, text);
 }
 
 static void
 append_kernel_waits (GString *text, JsonObject *object)
 {
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
-  guint width = get_widest (kernels, "kernel", 0);
-  gboolean has_head = FALSE;
+  PtoAnswerTable *table = pto_answer_table_new ();
 
+  reserve (table, kernels);
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     {
       JsonObject *row = json_array_get_object_element (kernels, i);
 
       if (!differ_waits (row))
         continue;
-      if (!has_head)
+      if (table->names->len == 0)
         {
           g_string_append (text, _ ("what tasks waited for since the submit before theirs, by "
                                     "which it is longer, in us\n"));
-          append_name (text, "", width);
-          append_wait_headings (text, row);
-          g_string_append_c (text, '\n');
+          pto_answer_table_begin_row (table, "");
+          add_wait_headings (table, row);
         }
-      has_head = TRUE;
-      append_name (text, get_name (row, "kernel"), width);
-      append_waits (text, row);
-      g_string_append_c (text, '\n');
+      pto_answer_table_begin_row (table, pto_answer_get_name (row, "kernel"));
+      add_waits (table, row);
     }
+  pto_answer_table_end (table, text);
 }
 
 /* "2 runs of 5 tasks in 12.500 us" */
@@ -361,25 +331,29 @@ static void
 append_workers (GString *text, JsonObject *object)
 {
   JsonArray *workers;
-  guint width;
+  PtoAnswerTable *table;
 
   if (!json_object_has_member (object, "workers"))
     return;
   workers = json_object_get_array_member (object, "workers");
-  width = get_widest (workers, "worker", 0);
+  table = pto_answer_table_new ();
   for (guint i = 0; i < json_array_get_length (workers); i++)
     {
       JsonObject *row = json_array_get_object_element (workers, i);
+      const char *name = json_object_get_string_member (row, "worker");
       g_autofree char *before = tell_worker (row, "before");
       g_autofree char *after = tell_worker (row, "after");
+      g_autofree char *both = g_strdup_printf (_ ("%s, then %s\n"), before, after);
 
+      pto_answer_table_reserve (table, name);
       if (get_change (row, "runs") == 0 && get_change (row, "tasks") == 0
           && get_change (row, "elapsed_ns") == 0)
         continue;
-      append_name (text, json_object_get_string_member (row, "worker"), width);
-      g_string_append (text, "  ");
-      g_string_append_printf (text, _ ("%s, then %s\n"), before, after);
+      pto_answer_table_begin_row (table, name);
+      pto_answer_table_add (table, 0, "");
+      pto_answer_table_add (table, 0, g_strchomp (both));
     }
+  pto_answer_table_end (table, text);
 }
 
 /* --- task by task --- */
@@ -428,9 +402,9 @@ append_changed (GString *text, JsonObject *object)
   for (guint i = 0; i < json_array_get_length (tasks); i++)
     {
       JsonObject *task = json_array_get_object_element (tasks, i);
+      g_autofree char *us = dup_change (get_change (task, "busy_ns"));
 
-      append_change (text, WIDTH, get_change (task, "busy_ns"));
-      g_string_append (text, " us ");
+      g_string_append_printf (text, " %*s us ", WIDTH, us);
       append_task (text, task);
       g_string_append_c (text, '\n');
     }

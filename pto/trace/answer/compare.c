@@ -11,7 +11,6 @@
 #include "compare.h"
 
 #include "common/json.h"
-#include "common/text.h"
 #include "pto-trace-topics.h"
 
 #include <string.h>
@@ -20,14 +19,6 @@
 enum
 {
   MOST_NAMED = 10
-};
-
-const PtoTraceReason pto_trace_reasons[PTO_TRACE_N_REASONS] = {
-  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), N_ ("submitter") },
-  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), N_ ("room") },
-  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), N_ ("data") },
-  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), N_ ("core") },
-  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), N_ ("scheduler") },
 };
 
 /* What one side has of a kernel. */
@@ -136,14 +127,6 @@ get_kernel (Comparison *comparison, PtoTrace *trace, GHashTable *by_number, guin
   return kernel;
 }
 
-static void
-sum_waits (PtoTraceWaits *sum, const PtoTraceWaits *waits)
-{
-  for (guint i = 0; i < PTO_TRACE_N_REASONS; i++)
-    G_STRUCT_MEMBER (guint64, sum, pto_trace_reasons[i].offset)
-        += G_STRUCT_MEMBER (guint64, waits, pto_trace_reasons[i].offset);
-}
-
 /* Time in kernels, and what their tasks waited for since the submit of the task before them. */
 static void
 read_tasks (Comparison *comparison, guint side, PtoTrace *trace, GHashTable *by_number)
@@ -171,7 +154,7 @@ read_tasks (Comparison *comparison, guint side, PtoTrace *trace, GHashTable *by_
         continue;
       if (comparison->has_waits
           && pto_trace_get_waits (analysis, trace, task, MIN (submitted, task->submit), &waits))
-        sum_waits (&share->waits, &waits);
+        pto_answer_sum_waits (&share->waits, &waits);
       submitted = task->submit;
     }
 }
@@ -193,7 +176,7 @@ read_path (Comparison *comparison, guint side, PtoTrace *trace, GHashTable *by_n
       kernel->is_on_path = TRUE;
       share->path_ns += task->end - task->start;
       if (comparison->has_waits && pto_trace_get_waits (analysis, trace, task, end, &waits))
-        sum_waits (&share->path_waits, &waits);
+        pto_answer_sum_waits (&share->path_waits, &waits);
       else
         share->path_unknown += task->start - end;
       end = task->end;
@@ -215,33 +198,7 @@ find_worker (Comparison *comparison, const char *path)
   return worker;
 }
 
-/* What lies below a trace, each on the clock of its own worker. */
-static void
-read_pieces (Comparison *comparison, guint side, PtoTrace *trace, const char *path)
-{
-  for (guint i = 0; i < trace->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (trace->pieces.list, i);
-      const PtoTraceAnalysis *inner = pto_trace_get_analysis (piece->trace);
-      g_autofree char *below = pto_trace_dup_child_path (path, trace, piece->child);
-      g_autoptr (GHashTable) by_number = g_hash_table_new (NULL, NULL);
-      Worker *worker = find_worker (comparison, below);
-
-      worker->runs[side]++;
-      worker->tasks[side] += inner->n_tasks;
-      worker->elapsed[side] += inner->elapsed;
-      read_tasks (comparison, side, piece->trace, by_number);
-      read_pieces (comparison, side, piece->trace, below);
-    }
-}
-
 /* --- as JSON --- */
-
-static gint64
-get_change (guint64 before, guint64 after)
-{
-  return (gint64) (after - before);
-}
 
 static void
 add_both (Comparison *comparison, JsonBuilder *json, const char *name, guint64 before,
@@ -250,7 +207,7 @@ add_both (Comparison *comparison, JsonBuilder *json, const char *name, guint64 b
   pto_json_begin_object (json, name);
   pto_json_add_int (json, "before", before);
   pto_json_add_int (json, "after", after);
-  pto_json_add_signed (json, "change", get_change (before, after));
+  pto_json_add_signed (json, "change", (gint64) (after - before));
   json_builder_end_object (json);
   comparison->differs |= before != after;
 }
@@ -262,10 +219,9 @@ add_waits (Comparison *comparison, JsonBuilder *json, const PtoTraceWaits *befor
   if (!comparison->has_waits)
     return;
   pto_json_begin_object (json, "waits");
-  for (guint i = 0; i < PTO_TRACE_N_REASONS; i++)
-    add_both (comparison, json, pto_trace_reasons[i].name,
-              G_STRUCT_MEMBER (guint64, before, pto_trace_reasons[i].offset),
-              G_STRUCT_MEMBER (guint64, after, pto_trace_reasons[i].offset));
+  for (guint i = 0; i < PTO_ANSWER_REASONS; i++)
+    add_both (comparison, json, pto_answer_reasons[i].name, pto_answer_get_wait (before, i),
+              pto_answer_get_wait (after, i));
   json_builder_end_object (json);
 }
 
@@ -317,6 +273,7 @@ add_cores (Comparison *comparison, JsonBuilder *json)
 static void
 add_moved (Comparison *comparison, JsonBuilder *json)
 {
+  static const char *const names[] = { "bytes_sent", "bytes_received", "bytes_saved" };
   guint64 sums[PTO_N_SIDES][PTO_TRACE_N_MOVED];
 
   if (comparison->analyses[PTO_BEFORE]->transfers->len == 0
@@ -324,12 +281,8 @@ add_moved (Comparison *comparison, JsonBuilder *json)
     return;
   for (guint s = 0; s < PTO_N_SIDES; s++)
     pto_trace_sum_core (comparison->analyses[s], PTO_TRACE_NOWHERE, sums[s]);
-  add_both (comparison, json, "bytes_sent", sums[PTO_BEFORE][PTO_TRACE_SENT],
-            sums[PTO_AFTER][PTO_TRACE_SENT]);
-  add_both (comparison, json, "bytes_received", sums[PTO_BEFORE][PTO_TRACE_RECEIVED],
-            sums[PTO_AFTER][PTO_TRACE_RECEIVED]);
-  add_both (comparison, json, "bytes_saved", sums[PTO_BEFORE][PTO_TRACE_SAVED],
-            sums[PTO_AFTER][PTO_TRACE_SAVED]);
+  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
+    add_both (comparison, json, names[i], sums[PTO_BEFORE][i], sums[PTO_AFTER][i]);
 }
 
 /* Of an even number of runs the mean of the middle two. 0: there are none. */
@@ -353,11 +306,9 @@ compare_kernels (gconstpointer a, gconstpointer b)
   guint64 most_x = MAX (x->shares[PTO_BEFORE].busy, x->shares[PTO_AFTER].busy);
   guint64 most_y = MAX (y->shares[PTO_BEFORE].busy, y->shares[PTO_AFTER].busy);
 
-  if (x->level != y->level)
-    return x->level > y->level ? -1 : 1;
-  if (most_x != most_y)
-    return most_x > most_y ? -1 : 1;
-  return strcmp (x->name, y->name);
+  gint order = 2 * pto_trace_order (y->level, x->level) + pto_trace_order (most_y, most_x);
+
+  return order != 0 ? order : strcmp (x->name, y->name);
 }
 
 static void
@@ -389,8 +340,8 @@ sum_path (const Share *share)
 {
   gint64 sum = (gint64) (share->path_ns + share->path_unknown);
 
-  for (guint i = 0; i < PTO_TRACE_N_REASONS; i++)
-    sum += (gint64) G_STRUCT_MEMBER (guint64, &share->path_waits, pto_trace_reasons[i].offset);
+  for (guint i = 0; i < PTO_ANSWER_REASONS; i++)
+    sum += (gint64) pto_answer_get_wait (&share->path_waits, i);
   return sum;
 }
 
@@ -428,7 +379,7 @@ add_path (Comparison *comparison, JsonBuilder *json)
         {
           sums[s].path_ns += kernel->shares[s].path_ns;
           sums[s].path_unknown += kernel->shares[s].path_unknown;
-          sum_waits (&sums[s].path_waits, &kernel->shares[s].path_waits);
+          pto_answer_sum_waits (&sums[s].path_waits, &kernel->shares[s].path_waits);
         }
     }
   json_builder_end_array (json);
@@ -468,14 +419,8 @@ add_task (Comparison *comparison, JsonBuilder *json, guint side, guint32 positio
   PtoTrace *trace = comparison->traces[side];
   const PtoTraceEntry *task = &comparison->analyses[side]->tasks[position];
 
-  pto_answer_add_id (json, "task", task->id);
-  pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
-  if (task->file != PTO_TRACE_NOWHERE)
-    {
-      g_autofree char *place = g_strdup_printf ("%s:%u", trace->files[task->file], task->line);
-
-      pto_json_add_string (json, "submitted_at", place);
-    }
+  pto_answer_add_task (json, trace, task);
+  pto_answer_add_place (json, "submitted_at", trace, task->file, task->line);
 }
 
 /* Tasks of a side that the other one has not. */
@@ -513,9 +458,8 @@ compare_changed (gconstpointer a, gconstpointer b)
   const Changed *x = a;
   const Changed *y = b;
 
-  if (ABS (x->change) != ABS (y->change))
-    return ABS (x->change) > ABS (y->change) ? -1 : 1;
-  return x->before < y->before ? -1 : x->before > y->before;
+  return 2 * pto_trace_order ((guint64) ABS (y->change), (guint64) ABS (x->change))
+         + pto_trace_order (x->before, y->before);
 }
 
 static guint64
@@ -543,7 +487,7 @@ add_changed (Comparison *comparison, JsonBuilder *json)
         continue;
       before = &comparison->analyses[PTO_BEFORE]->tasks[position];
       after = &comparison->analyses[PTO_AFTER]->tasks[twin];
-      item.change = get_change (get_time (before), get_time (after));
+      item.change = (gint64) (get_time (after) - get_time (before));
       if (item.change != 0)
         g_array_append_val (changed, item);
       if (before->submit != after->submit || before->start != after->start
@@ -666,22 +610,29 @@ add_rewired (Comparison *comparison, JsonBuilder *json)
 
 /* --- the calls --- */
 
-static gboolean
-has_level (PtoTrace *trace, guint level)
-{
-  return trace->topology.recorded == 0 || trace->topology.recorded >= level;
-}
-
 static void
 read_side (Comparison *comparison, guint side)
 {
-  PtoTrace *trace = comparison->traces[side];
-  g_autoptr (GHashTable) by_number = g_hash_table_new (NULL, NULL);
+  const GPtrArray *parts = pto_trace_get_parts (comparison->traces[side]);
 
-  read_tasks (comparison, side, trace, by_number);
-  read_path (comparison, side, trace, by_number);
-  if (pto_trace_is_level (trace))
-    read_pieces (comparison, side, trace, trace->path);
+  for (guint i = 0; i < parts->len; i++)
+    {
+      const PtoTracePart *part = g_ptr_array_index (parts, i);
+      g_autoptr (GHashTable) by_number = g_hash_table_new (NULL, NULL);
+      Worker *worker;
+
+      read_tasks (comparison, side, part->trace, by_number);
+      if (part->parent == NULL)
+        {
+          read_path (comparison, side, part->trace, by_number);
+          continue;
+        }
+      /* On the clock of its own worker. */
+      worker = find_worker (comparison, part->path);
+      worker->runs[side]++;
+      worker->tasks[side] += part->analysis->n_tasks;
+      worker->elapsed[side] += part->analysis->elapsed;
+    }
 }
 
 static JsonNode *
@@ -692,10 +643,10 @@ compare (PtoTrace *before, PtoTrace *after)
   Comparison comparison
       = { .traces = { before, after },
           .match = match,
-          .has_waits = has_level (before, PTO_TRACE_LEVEL_SCHEDULE)
-                       && has_level (after, PTO_TRACE_LEVEL_SCHEDULE),
-          .has_edges
-          = has_level (before, PTO_TRACE_LEVEL_GRAPH) && has_level (after, PTO_TRACE_LEVEL_GRAPH),
+          .has_waits = pto_answer_has_level (before, PTO_TRACE_LEVEL_SCHEDULE)
+                       && pto_answer_has_level (after, PTO_TRACE_LEVEL_SCHEDULE),
+          .has_edges = pto_answer_has_level (before, PTO_TRACE_LEVEL_GRAPH)
+                       && pto_answer_has_level (after, PTO_TRACE_LEVEL_GRAPH),
           .kernels = g_ptr_array_new_with_free_func (kernel_free),
           .kernel_index = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
           .workers = g_ptr_array_new_with_free_func (worker_free),

@@ -39,14 +39,4 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoTraceMatch, pto_trace_match_free)
 /* compare-text.c: the answer in words for people. */
 void pto_trace_append_comparison (GString *text, JsonObject *object);
 
-/* Members of an answer's waits, and what their columns are called. */
-#define PTO_TRACE_N_REASONS 5
-typedef struct
-{
-  const char *name;
-  gsize offset; /* in PtoTraceWaits */
-  const char *heading;
-} PtoTraceReason;
-extern const PtoTraceReason pto_trace_reasons[PTO_TRACE_N_REASONS];
-
 G_END_DECLS

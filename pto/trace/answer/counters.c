@@ -13,18 +13,24 @@
 #include "core/bits.h"
 
 #include "common/json.h"
-#include "common/printable.h"
 #include "common/text.h"
 #include "trace-answers.h"
 
 #include <string.h>
 
-/* Why cores of a type are idle, summed up from the first record on for one of them. */
+/* Why cores of a type are idle. */
+enum
+{
+  FOR_SCHEDULER,
+  FOR_DATA,
+  FOR_SUBMITTER,
+  N_IDLE
+};
+
+/* The time of each, summed up from the first record on for one of them. */
 typedef struct
 {
-  double scheduler;
-  double data;
-  double submitter;
+  double ns[N_IDLE];
 } Idle;
 
 typedef struct
@@ -118,10 +124,10 @@ find_idleness (PtoTrace *trace, const PtoTraceAnalysis *analysis, guint core_typ
           gint for_scheduler = CLAMP (ready, 0, idle);
           gint for_data = CLAMP (pending, 0, idle - for_scheduler);
 
-          sum.scheduler += each * for_scheduler;
-          sum.data += each * for_data;
+          sum.ns[FOR_SCHEDULER] += each * for_scheduler;
+          sum.ns[FOR_DATA] += each * for_data;
           if (ahead > 0)
-            sum.submitter += each * (idle - for_scheduler - for_data);
+            sum.ns[FOR_SUBMITTER] += each * (idle - for_scheduler - for_data);
         }
       at = change->time;
       idle += change->idle;
@@ -149,9 +155,8 @@ add_idle (Idle *sum, const Idleness *idleness, guint64 from, guint64 to)
   const Idle *before = get_idle_until (idleness, from);
   const Idle *after = get_idle_until (idleness, to);
 
-  sum->scheduler += after->scheduler - before->scheduler;
-  sum->data += after->data - before->data;
-  sum->submitter += after->submitter - before->submitter;
+  for (guint i = 0; i < N_IDLE; i++)
+    sum->ns[i] += after->ns[i] - before->ns[i];
 }
 
 /* Bytes of all elements that its arguments name, read and written. */
@@ -224,18 +229,6 @@ count_task (PtoTrace *trace, const PtoTraceAnalysis *analysis, const PtoTraceEnt
   return TRUE;
 }
 
-static gboolean
-has_bytes (PtoTrace *trace)
-{
-  return trace->topology.recorded == 0 || trace->topology.recorded >= PTO_TRACE_LEVEL_FULL;
-}
-
-static gboolean
-has_waits (PtoTrace *trace)
-{
-  return trace->topology.recorded != PTO_TRACE_LEVEL_RUNS;
-}
-
 static void
 add_counters (JsonBuilder *json, PtoTrace *trace, const Counters *counters, guint events)
 {
@@ -244,17 +237,13 @@ add_counters (JsonBuilder *json, PtoTrace *trace, const Counters *counters, guin
     pto_json_add_int (json, "busy_ns", counters->busy);
   if ((events & PTO_TRACE_COUNT_PIPES) != 0)
     pto_json_add_int (json, "stall_ns", counters->stalled);
-  if ((events & PTO_TRACE_COUNT_MEMORY) != 0 && has_bytes (trace))
+  if ((events & PTO_TRACE_COUNT_MEMORY) != 0 && pto_answer_has_level (trace, PTO_TRACE_LEVEL_FULL))
     {
       pto_json_add_int (json, "bytes_in", counters->bytes_in);
       pto_json_add_int (json, "bytes_out", counters->bytes_out);
     }
   if ((events & PTO_TRACE_COUNT_MEMORY) != 0 && pto_trace_get_analysis (trace)->transfers->len > 0)
-    {
-      pto_json_add_int (json, "bytes_sent", counters->moved[PTO_TRACE_SENT]);
-      pto_json_add_int (json, "bytes_received", counters->moved[PTO_TRACE_RECEIVED]);
-      pto_json_add_int (json, "bytes_saved", counters->moved[PTO_TRACE_SAVED]);
-    }
+    pto_answer_add_moved (json, counters->moved);
 }
 
 static void
@@ -265,7 +254,6 @@ add_core (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis, 
   guint64 rest = analysis->elapsed - MIN (analysis->elapsed, counters->busy + counters->stalled);
   guint64 at = 0;
   Idle idle = { 0 };
-  guint64 part;
 
   json_builder_begin_object (json);
   pto_json_add_string (json, "core", name);
@@ -280,14 +268,14 @@ add_core (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis, 
           at = MAX (run->end, at);
         }
       add_idle (&idle, idleness, at, MAX (analysis->elapsed, at));
-      if (has_waits (trace))
+      if (pto_answer_has_level (trace, PTO_TRACE_LEVEL_SCHEDULE))
         {
-          const double reasons[] = { idle.scheduler, idle.data, idle.submitter };
           static const char *const names[] = { "scheduler_ns", "data_ns", "submitter_ns" };
 
-          for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
+          for (guint i = 0; i < N_IDLE; i++)
             {
-              part = MIN ((guint64) (reasons[i] + 0.5), rest);
+              guint64 part = MIN ((guint64) (idle.ns[i] + 0.5), rest);
+
               pto_json_add_int (json, names[i], part);
               rest -= part;
             }
@@ -304,16 +292,11 @@ add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task, const C
           guint events)
 {
   json_builder_begin_object (json);
-  pto_answer_add_id (json, "task", task->id);
-  pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
-  if (task->core != PTO_TRACE_NOWHERE)
-    {
-      g_autofree char *core = pto_trace_dup_core_name (trace, task->core);
-
-      pto_json_add_string (json, "core", core);
-    }
+  pto_answer_add_task (json, trace, task);
+  pto_answer_add_core (json, trace, task);
   add_counters (json, trace, counters, events);
-  if ((events & PTO_TRACE_COUNT_TIME) != 0 && has_waits (trace))
+  if ((events & PTO_TRACE_COUNT_TIME) != 0
+      && pto_answer_has_level (trace, PTO_TRACE_LEVEL_SCHEDULE))
     {
       pto_json_add_int (json, "data_ns", counters->waits.data);
       pto_json_add_int (json, "core_ns", counters->waits.core);
@@ -361,6 +344,11 @@ pto_trace_add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalys
 
 /* --- in words --- */
 
+enum
+{
+  WIDTH = 13 /* of a column of numbers */
+};
+
 static const struct
 {
   const char *member;
@@ -383,55 +371,36 @@ static const struct
   { "bytes_saved", N_ ("there already"), FALSE },
 };
 
-static void
-append_column (GString *text, const char *word)
-{
-  g_string_append_c (text, ' ');
-  pto_append_padded (text, word, 13);
-}
-
-/* What it is called for people. */
-static const char *
-get_name (JsonObject *row, const char *member)
-{
-  return pto_trace_tell_kernel (json_object_get_string_member (row, member));
-}
-
 /* A row for each object, with the columns that the first of them has. */
 static void
 append_table (GString *text, GPtrArray *rows, const char *member, const char *title)
 {
-  guint widest = pto_count_columns (title);
+  PtoAnswerTable *table;
 
   if (rows->len == 0)
     return;
-  for (guint i = 0; i < rows->len; i++)
-    widest = MAX (widest, pto_count_columns (get_name (rows->pdata[i], member)));
-  g_string_append (text, "  ");
-  pto_append_padded (text, title, -(int) widest);
+  table = pto_answer_table_new ();
+  pto_answer_table_begin_row (table, title);
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
     if (json_object_has_member (rows->pdata[0], columns[c].member))
-      append_column (text, columns[c].title != NULL ? _ (columns[c].title) : C_ ("column", "runs"));
-  g_string_append_c (text, '\n');
+      pto_answer_table_add (
+          table, WIDTH, columns[c].title != NULL ? _ (columns[c].title) : C_ ("column", "runs"));
   for (guint i = 0; i < rows->len; i++)
     {
-      g_string_append (text, "  ");
-      pto_append_padded (text, get_name (rows->pdata[i], member), -(int) widest);
+      pto_answer_table_begin_row (table, pto_answer_get_name (rows->pdata[i], member));
       for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
         {
           guint64 value = pto_answer_get_number (rows->pdata[i], columns[c].member);
-          g_autoptr (GString) word = g_string_new (NULL);
 
           if (!json_object_has_member (rows->pdata[0], columns[c].member))
             continue;
           if (columns[c].is_time)
-            pto_trace_append_fixed (word, (double) value / 1000.0, 3);
+            pto_answer_table_add_us (table, WIDTH, value);
           else
-            g_string_append_printf (word, "%" G_GUINT64_FORMAT, value);
-          append_column (text, word->str);
+            pto_answer_table_add_number (table, WIDTH, value);
         }
-      g_string_append_c (text, '\n');
     }
+  pto_answer_table_end (table, text);
 }
 
 static void

@@ -32,8 +32,7 @@ pto_trace_add_deps (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *
       const PtoTraceEntry *task = &analysis->tasks[i];
 
       json_builder_begin_object (json);
-      pto_answer_add_id (json, "task", task->id);
-      pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
+      pto_answer_add_task (json, trace, task);
       pto_json_add_int (json, "scope", task->scope);
       pto_json_add_boolean (json, "critical", task->critical != 0);
       json_builder_end_object (json);

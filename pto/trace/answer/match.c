@@ -42,22 +42,24 @@ read_order (PtoTrace *trace, GHashTable *numbers, guint32 **order, guint32 **nam
   for (guint64 i = 0; i < end; i++)
     {
       const struct pto_trace_record *record = &trace->records[i];
-      gint64 key = (gint64) record->task;
+      guint32 position;
       const char *name;
-      gpointer number, position;
+      gpointer number;
 
-      if (record->kind != PTO_TRACE_SUBMIT
-          || !g_hash_table_lookup_extended (positions, &key, NULL, &position))
+      if (record->kind != PTO_TRACE_SUBMIT)
+        continue;
+      position = pto_trace_find_position (positions, record->task);
+      if (position == PTO_TRACE_NOWHERE)
         continue;
       /* Once. */
-      g_hash_table_remove (positions, &key);
+      g_hash_table_remove (positions, &record->task);
       name = pto_trace_get_kernel_name (trace, record->detail);
       if (!g_hash_table_lookup_extended (numbers, name, NULL, &number))
         {
           number = GUINT_TO_POINTER (g_hash_table_size (numbers));
           g_hash_table_insert (numbers, g_strdup (name), number);
         }
-      (*order)[*n] = GPOINTER_TO_UINT (position);
+      (*order)[*n] = position;
       (*names)[(*n)++] = GPOINTER_TO_UINT (number);
     }
 }

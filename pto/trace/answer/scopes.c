@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include "common/json.h"
-#include "common/printable.h"
 #include "common/text.h"
 #include "trace-answers.h"
 
@@ -24,9 +23,7 @@ typedef struct
   guint32 depth;
   guint64 n;
   guint64 tasks;
-  guint64 peak_tasks;
-  guint64 peak_heap;
-  guint64 peak_edges;
+  guint64 peaks[3]; /* of live, heap and edges of its ring */
 } Scopes;
 
 static guint
@@ -83,15 +80,13 @@ list_scopes (const PtoTraceAnalysis *analysis)
       const PtoTraceSpan *span = &g_array_index (analysis->scopes, PtoTraceSpan, i);
       Scopes *row = find_or_add (rows, span);
       guint ring = get_ring (span->what);
+      const GArray *const charts[]
+          = { analysis->live[ring], analysis->heap[ring], analysis->edges[ring] };
 
       row->n++;
       row->tasks += n[span->number];
-      row->peak_tasks
-          = MAX (row->peak_tasks, find_peak (analysis->live[ring], span->start, span->end));
-      row->peak_heap
-          = MAX (row->peak_heap, find_peak (analysis->heap[ring], span->start, span->end));
-      row->peak_edges
-          = MAX (row->peak_edges, find_peak (analysis->edges[ring], span->start, span->end));
+      for (guint k = 0; k < G_N_ELEMENTS (charts); k++)
+        row->peaks[k] = MAX (row->peaks[k], find_peak (charts[k], span->start, span->end));
     }
   return rows;
 }
@@ -152,6 +147,7 @@ void
 pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
   g_autoptr (GArray) rows = list_scopes (analysis);
+  static const char *const peaks[] = { "peak_tasks", "peak_heap_bytes", "peak_dep_entries" };
   gboolean is_full = analysis->nodes->len > 0;
 
   pto_json_begin_array (json, "scopes");
@@ -160,27 +156,19 @@ pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis
       const Scopes *row = &g_array_index (rows, Scopes, i);
 
       json_builder_begin_object (json);
-      if (row->file != PTO_TRACE_NOWHERE)
-        {
-          g_autofree char *place = g_strdup_printf ("%s:%u", trace->files[row->file], row->line);
-
-          pto_json_add_string (json, "opened_at", place);
-        }
+      pto_answer_add_place (json, "opened_at", trace, row->file, row->line);
       pto_json_add_int (json, "depth", row->depth);
       pto_json_add_int (json, "ring", get_ring (row->depth));
       pto_json_add_int (json, "n", row->n);
       pto_json_add_int (json, "submits", row->tasks);
-      pto_json_add_int (json, "peak_tasks", row->peak_tasks);
-      if (is_full)
-        {
-          pto_json_add_int (json, "peak_heap_bytes", row->peak_heap);
-          pto_json_add_int (json, "peak_dep_entries", row->peak_edges);
-        }
+      for (guint k = 0; k < (is_full ? G_N_ELEMENTS (peaks) : 1); k++)
+        pto_json_add_int (json, peaks[k], row->peaks[k]);
       json_builder_end_object (json);
     }
   json_builder_end_array (json);
   pto_json_begin_array (json, "rings");
-  for (guint ring = 0; pto_answer_has_edges (trace) && ring < analysis->rings; ring++)
+  for (guint ring = 0;
+       pto_answer_has_level (trace, PTO_TRACE_LEVEL_GRAPH) && ring < analysis->rings; ring++)
     add_ring (json, trace, analysis, ring, is_full);
   json_builder_end_array (json);
   if (is_full)
@@ -207,40 +195,29 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
   {
     const char *words;
     int width;
-  } headings[]
-      = { { _ ("depth"), 5 },       { _ ("times"), 8 },       { C_ ("column", "submits"), 8 },
-          { _ ("held tasks"), 10 }, { _ ("heap bytes"), 12 }, { _ ("dep entries"), 11 } };
-  guint widest = pto_count_columns (_ ("opened at"));
+    const char *member;
+  } columns[] = { { _ ("depth"), 5, "depth" },
+                  { _ ("times"), 8, "n" },
+                  { C_ ("column", "submits"), 8, "submits" },
+                  { _ ("held tasks"), 10, "peak_tasks" },
+                  { _ ("heap bytes"), 12, "peak_heap_bytes" },
+                  { _ ("dep entries"), 11, "peak_dep_entries" } };
+  guint n_columns = is_full ? G_N_ELEMENTS (columns) : 4;
+  PtoAnswerTable *table = pto_answer_table_new ();
 
-  for (guint i = 0; i < json_array_get_length (scopes); i++)
-    widest = MAX (widest, pto_count_columns (get_name (json_array_get_object_element (scopes, i))));
-  g_string_append (text, "  ");
-  pto_append_padded (text, _ ("opened at"), -(int) widest);
-  for (guint i = 0; i < (is_full ? G_N_ELEMENTS (headings) : 4); i++)
-    {
-      g_string_append_c (text, ' ');
-      pto_append_padded (text, headings[i].words, headings[i].width);
-    }
-  g_string_append_c (text, '\n');
+  pto_answer_table_begin_row (table, _ ("opened at"));
+  for (guint c = 0; c < n_columns; c++)
+    pto_answer_table_add (table, columns[c].width, columns[c].words);
   for (guint i = 0; i < json_array_get_length (scopes); i++)
     {
       JsonObject *scope = json_array_get_object_element (scopes, i);
-      const char *name = get_name (scope);
 
-      g_string_append (text, "  ");
-      pto_append_padded (text, name, -(int) widest);
-      g_string_append_printf (
-          text,
-          " %5" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT
-          " %10" G_GUINT64_FORMAT,
-          pto_answer_get_number (scope, "depth"), pto_answer_get_number (scope, "n"),
-          pto_answer_get_number (scope, "submits"), pto_answer_get_number (scope, "peak_tasks"));
-      if (is_full)
-        g_string_append_printf (text, " %12" G_GUINT64_FORMAT " %11" G_GUINT64_FORMAT,
-                                pto_answer_get_number (scope, "peak_heap_bytes"),
-                                pto_answer_get_number (scope, "peak_dep_entries"));
-      g_string_append_c (text, '\n');
+      pto_answer_table_begin_row (table, get_name (scope));
+      for (guint c = 0; c < n_columns; c++)
+        pto_answer_table_add_number (table, columns[c].width,
+                                     pto_answer_get_number (scope, columns[c].member));
     }
+  pto_answer_table_end (table, text);
   for (guint i = 0; i < json_array_get_length (rings); i++)
     {
       JsonObject *ring = json_array_get_object_element (rings, i);

@@ -19,8 +19,8 @@
 
 #include <string.h>
 
-static void
-append_id (GString *text, guint64 id)
+void
+pto_trace_append_task_label (GString *text, guint64 id)
 {
   if (PTO_TASK_RING (id) > 0)
     g_string_append_printf (text, "%u:", PTO_TASK_RING (id));
@@ -32,62 +32,33 @@ pto_trace_dup_task_label (guint64 id)
 {
   GString *text = g_string_new (NULL);
 
-  append_id (text, id);
+  pto_trace_append_task_label (text, id);
   return g_string_free (text, FALSE);
 }
 
-/* Pieces of a task; which of them is that trace, from 0. */
-static guint
-count_pieces (PtoTrace *trace, guint64 task, PtoTrace *inner, guint *position)
-{
-  guint n = 0;
-
-  for (guint i = 0; i < trace->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (trace->pieces.list, i);
-
-      if (piece->task != task)
-        continue;
-      if (piece->trace == inner)
-        *position = n;
-      n++;
-    }
-  return n;
-}
-
-/* "7.1/", of what the view shows. */
+/* "7.1/", of what the part is inside of. */
 static void
-append_outer (GString *text, const PtoTraceView *view)
+append_outer (GString *text, const PtoTracePart *part)
 {
-  PtoTrace *outer;
+  const GPtrArray *pieces;
+  guint64 task;
+  guint position = 0, n = 0;
 
-  if (view->parent == NULL)
+  if (part->parent == NULL)
     return;
-  append_outer (text, view->parent);
-  outer = view->parent->trace;
-  for (guint i = 0; i < outer->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (outer->pieces.list, i);
-      guint position = 0;
-
-      if (piece->trace != view->trace)
-        continue;
-      append_id (text, piece->task);
-      if (count_pieces (outer, piece->task, view->trace, &position) > 1)
-        g_string_append_printf (text, ".%u", position);
-      g_string_append_c (text, '/');
-      return;
-    }
-}
-
-static char *
-dup_label (const PtoTraceView *view, guint64 id)
-{
-  GString *text = g_string_new (NULL);
-
-  append_outer (text, view);
-  append_id (text, id);
-  return g_string_free (text, FALSE);
+  append_outer (text, part->parent);
+  pieces = part->parent->trace->pieces.list;
+  task = ((const PtoTracePiece *) g_ptr_array_index (pieces, part->piece))->task;
+  for (guint i = 0; i < pieces->len; i++)
+    if (((const PtoTracePiece *) g_ptr_array_index (pieces, i))->task == task)
+      {
+        n++;
+        position += i < part->piece;
+      }
+  pto_trace_append_task_label (text, task);
+  if (n > 1)
+    g_string_append_printf (text, ".%u", position);
+  g_string_append_c (text, '/');
 }
 
 /**
@@ -106,13 +77,15 @@ dup_label (const PtoTraceView *view, guint64 id)
 char *
 pto_trace_task_dup_label (PtoTraceTask *self)
 {
-  const PtoTraceView *view;
+  GString *text;
   guint64 id;
 
   g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
 
-  view = pto_trace_task_peek (self, &id);
-  return dup_label (view, id);
+  text = g_string_new (NULL);
+  append_outer (text, pto_trace_task_peek (self, &id));
+  pto_trace_append_task_label (text, id);
+  return g_string_free (text, FALSE);
 }
 
 /* "17", "1:17" or the whole of an id in decimal. */
@@ -163,7 +136,7 @@ enter (PtoTraceFound *found, guint64 id, guint64 position, gboolean has_position
       if (piece->task != id)
         continue;
       g_string_append (which, n > 0 ? ", " : "");
-      append_id (which, id);
+      pto_trace_append_task_label (which, id);
       g_string_append_printf (which, ".%u (%s)", n, outer->rows[piece->child]);
       if (n == position)
         {

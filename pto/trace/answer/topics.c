@@ -8,130 +8,35 @@
 #include "config.h"
 
 #include "common/json.h"
-#include "common/printable.h"
 #include "common/text.h"
 #include "pto-trace-topics.h"
 #include "trace-answers.h"
 
-#include <string.h>
-
-static void
-add_source (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
-{
-  g_autofree char *place = NULL;
-
-  if (task->file == PTO_TRACE_NOWHERE)
-    return;
-  place = g_strdup_printf ("%s:%u", trace->files[task->file], task->line);
-  pto_json_add_string (json, "submitted_at", place);
-}
-
 static void
 add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
 {
-  pto_answer_add_id (json, "task", task->id);
-  pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
-  if (task->core != PTO_TRACE_NOWHERE)
-    {
-      g_autofree char *core = pto_trace_dup_core_name (trace, task->core);
-
-      pto_json_add_string (json, "core", core);
-    }
+  pto_answer_add_task (json, trace, task);
+  pto_answer_add_core (json, trace, task);
   if (task->terms.priority > 0)
     pto_json_add_int (json, "priority", task->terms.priority);
 }
 
 /* What went by, by reason. */
-static const struct
-{
-  const char *name;
-  gsize offset;
-  const char *text;
-} reasons[] = {
-  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), N_ ("until it was submitted") },
-  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), N_ ("while the submitter waited for room") },
-  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), N_ ("for data") },
-  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), N_ ("for a core") },
-  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), N_ ("for the scheduler") },
-};
-
-static guint64
-get_reason (const PtoTraceWaits *waits, guint i)
-{
-  return G_STRUCT_MEMBER (guint64, waits, reasons[i].offset);
-}
-
 static void
 add_waits (JsonBuilder *json, const PtoTraceWaits *waits)
 {
   pto_json_begin_object (json, "waits");
-  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
-    pto_json_add_int (json, reasons[i].name, get_reason (waits, i));
+  for (guint i = 0; i < PTO_ANSWER_REASONS; i++)
+    pto_json_add_int (json, pto_answer_reasons[i].name, pto_answer_get_wait (waits, i));
   json_builder_end_object (json);
 }
 
 static void
-sum_waits (PtoTraceWaits *sum, const PtoTraceWaits *waits)
+add_kernel (JsonBuilder *json, PtoTrace *trace, const PtoAnswerKernel *kernel)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
-    G_STRUCT_MEMBER (guint64, sum, reasons[i].offset) += get_reason (waits, i);
-}
-
-/* --- kernels --- */
-
-typedef struct
-{
-  guint32 kernel;
-  guint64 runs;
-  guint64 busy;
-  PtoTraceWaits waits;
-} Kernel;
-
-static gint
-compare_kernels (gconstpointer a, gconstpointer b)
-{
-  const Kernel *x = a;
-  const Kernel *y = b;
-
-  if (x->busy != y->busy)
-    return x->busy > y->busy ? -1 : 1;
-  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
-}
-
-/* By time in them, longest first. A part of a task, or a member of a group, is a run; what its task
- * waited for counts once. */
-static GArray *
-list_kernels (PtoTrace *trace, const PtoTraceAnalysis *analysis)
-{
-  GArray *kernels = g_array_new (FALSE, TRUE, sizeof (Kernel));
-  g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
-
-  for (guint i = 0; i < analysis->n_entries; i++)
-    {
-      const PtoTraceEntry *task = &analysis->tasks[i];
-      PtoTraceWaits waits;
-      Kernel *kernel;
-      gpointer position;
-
-      if (task->end == PTO_TRACE_NEVER)
-        continue;
-      if (!g_hash_table_lookup_extended (index, GUINT_TO_POINTER (task->kernel), NULL, &position))
-        {
-          Kernel fresh = { .kernel = task->kernel };
-
-          position = GUINT_TO_POINTER (kernels->len);
-          g_hash_table_insert (index, GUINT_TO_POINTER (task->kernel), position);
-          g_array_append_val (kernels, fresh);
-        }
-      kernel = &g_array_index (kernels, Kernel, GPOINTER_TO_UINT (position));
-      kernel->runs++;
-      kernel->busy += task->end - task->start;
-      if (i < analysis->n_tasks && task->submit != PTO_TRACE_NEVER
-          && pto_trace_get_waits (analysis, trace, task, task->submit, &waits))
-        sum_waits (&kernel->waits, &waits);
-    }
-  g_array_sort (kernels, compare_kernels);
-  return kernels;
+  pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
+  pto_json_add_int (json, "runs", kernel->runs);
+  pto_json_add_int (json, "busy_ns", kernel->busy);
 }
 
 /* --- topics --- */
@@ -139,7 +44,7 @@ list_kernels (PtoTrace *trace, const PtoTraceAnalysis *analysis)
 static void
 add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
-  g_autoptr (GArray) kernels = list_kernels (trace, analysis);
+  g_autoptr (GArray) kernels = pto_answer_list_kernels (trace);
 
   pto_json_add_int (json, "level", MAX (trace->topology.level, 2));
   pto_json_add_int (json, "tasks", analysis->n_tasks);
@@ -150,9 +55,10 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
   pto_json_add_int (json, "recorded", pto_trace_get_recorded (trace));
   if (pto_trace_is_level (trace))
     {
-      pto_json_add_int (json, "bytes_sent", pto_trace_get_bytes_sent (trace));
-      pto_json_add_int (json, "bytes_received", pto_trace_get_bytes_received (trace));
-      pto_json_add_int (json, "bytes_saved", pto_trace_get_bytes_saved (trace));
+      guint64 sum[PTO_TRACE_N_MOVED];
+
+      pto_trace_sum_core (analysis, PTO_TRACE_NOWHERE, sum);
+      pto_answer_add_moved (json, sum);
     }
   pto_json_begin_array (json, "cores");
   for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
@@ -170,12 +76,8 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
   pto_json_begin_array (json, "kernels");
   for (guint i = 0; i < kernels->len; i++)
     {
-      const Kernel *kernel = &g_array_index (kernels, Kernel, i);
-
       json_builder_begin_object (json);
-      pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
-      pto_json_add_int (json, "runs", kernel->runs);
-      pto_json_add_int (json, "busy_ns", kernel->busy);
+      add_kernel (json, trace, &g_array_index (kernels, PtoAnswerKernel, i));
       json_builder_end_object (json);
     }
   json_builder_end_array (json);
@@ -208,7 +110,7 @@ add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *a
 
       json_builder_begin_object (json);
       add_task (json, trace, task);
-      add_source (json, trace, task);
+      pto_answer_add_place (json, "submitted_at", trace, task->file, task->line);
       pto_json_add_int (json, "start_ns", task->start);
       pto_json_add_int (json, "end_ns", task->end);
       if (has_cause)
@@ -223,7 +125,7 @@ add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *a
       if (pto_trace_get_waits (analysis, trace, task, begin, &waits))
         {
           add_waits (json, &waits);
-          sum_waits (&sum, &waits);
+          pto_answer_sum_waits (&sum, &waits);
         }
       json_builder_end_object (json);
     }
@@ -237,22 +139,20 @@ add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *a
 static void
 add_overhead (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
-  g_autoptr (GArray) kernels = list_kernels (trace, analysis);
+  g_autoptr (GArray) kernels = pto_answer_list_kernels (trace);
   PtoTraceWaits sum = { 0 };
   guint64 busy = 0;
 
   pto_json_begin_array (json, "kernels");
   for (guint i = 0; i < kernels->len; i++)
     {
-      const Kernel *kernel = &g_array_index (kernels, Kernel, i);
+      const PtoAnswerKernel *kernel = &g_array_index (kernels, PtoAnswerKernel, i);
 
       json_builder_begin_object (json);
-      pto_json_add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
-      pto_json_add_int (json, "runs", kernel->runs);
-      pto_json_add_int (json, "busy_ns", kernel->busy);
+      add_kernel (json, trace, kernel);
       add_waits (json, &kernel->waits);
       json_builder_end_object (json);
-      sum_waits (&sum, &kernel->waits);
+      pto_answer_sum_waits (&sum, &kernel->waits);
       busy += kernel->busy;
     }
   json_builder_end_array (json);
@@ -266,9 +166,8 @@ static char *
 tell_task (JsonObject *task)
 {
   const char *core = json_object_get_string_member_with_default (task, "core", NULL);
-  guint64 id = g_ascii_strtoull (json_object_get_string_member (task, "task"), NULL, 10);
-  g_autofree char *name = pto_trace_dup_task_name (id);
-  const char *kernel = pto_trace_tell_kernel (json_object_get_string_member (task, "kernel"));
+  g_autofree char *name = pto_answer_dup_task_name (task);
+  const char *kernel = pto_answer_get_name (task, "kernel");
   guint64 priority = pto_answer_get_number (task, "priority");
 
   if (core != NULL && priority > 0)
@@ -281,23 +180,14 @@ tell_task (JsonObject *task)
   return g_strdup_printf (_ ("task %s (%s)"), name, kernel);
 }
 
+/* A line: the task, and where it was submitted. */
 static void
 append_task (GString *text, JsonObject *task)
 {
   g_autofree char *words = tell_task (task);
 
   g_string_append (text, words);
-}
-
-/* Of the file only its name: a line is for people. */
-static void
-append_place (GString *text, JsonObject *task)
-{
-  const char *place = json_object_get_string_member_with_default (task, "submitted_at", NULL);
-  const char *name = place != NULL ? strrchr (place, '/') : NULL;
-
-  if (place != NULL)
-    g_string_append_printf (text, _ (", submitted at %s"), name != NULL ? name + 1 : place);
+  pto_answer_append_place (text, task);
   g_string_append_c (text, '\n');
 }
 
@@ -305,17 +195,19 @@ append_place (GString *text, JsonObject *task)
 static void
 append_waits (GString *text, JsonObject *object, const char *before)
 {
-  JsonObject *waits = json_object_has_member (object, "waits")
-                          ? json_object_get_object_member (object, "waits")
-                          : NULL;
+  JsonObject *waits;
 
-  for (guint i = 0; waits != NULL && i < G_N_ELEMENTS (reasons); i++)
-    if (pto_answer_get_number (waits, reasons[i].name) > 0)
-      {
-        g_autofree char *us = pto_trace_dup_us (pto_answer_get_number (waits, reasons[i].name));
+  if (!json_object_has_member (object, "waits"))
+    return;
+  waits = json_object_get_object_member (object, "waits");
+  for (guint i = 0; i < PTO_ANSWER_REASONS; i++)
+    {
+      guint64 ns = pto_answer_get_number (waits, pto_answer_reasons[i].name);
+      g_autofree char *us = pto_trace_dup_us (ns);
 
-        g_string_append_printf (text, "%s%12s us %s\n", before, us, _ (reasons[i].text));
-      }
+      if (ns > 0)
+        g_string_append_printf (text, "%s%12s us %s\n", before, us, _ (pto_answer_reasons[i].text));
+    }
 }
 
 static void
@@ -330,16 +222,13 @@ append_critical_path (GString *text, JsonObject *object)
   for (guint i = 0; i < json_array_get_length (path); i++)
     {
       JsonObject *task = json_array_get_object_element (path, i);
-      g_autoptr (GString) us = g_string_new (NULL);
+      g_autofree char *us = NULL;
 
-      if (json_object_has_member (task, "waits"))
-        append_waits (text, task, "  ");
-      pto_trace_append_us (us, pto_answer_get_number (task, "end_ns")
-                                   - pto_answer_get_number (task, "start_ns"));
-      g_string_append_printf (text, "%12s us ", us->str);
-      append_task (text, task);
-      append_place (text, task);
+      append_waits (text, task, "  ");
       end = pto_answer_get_number (task, "end_ns");
+      us = pto_trace_dup_us (end - pto_answer_get_number (task, "start_ns"));
+      g_string_append_printf (text, "%12s us ", us);
+      append_task (text, task);
     }
   until = pto_trace_dup_us (end);
   g_string_append_printf (text,
@@ -351,35 +240,19 @@ append_critical_path (GString *text, JsonObject *object)
 }
 
 static void
-append_overhead_row (GString *text, const char *name, guint widest, JsonObject *object)
+add_overhead_row (PtoAnswerTable *table, const char *name, JsonObject *object)
 {
+  static const char *const members[] = { "data_ns", "core_ns", "scheduler_ns" };
   JsonObject *waits = json_object_get_object_member (object, "waits");
-  guint64 values[]
-      = { pto_answer_get_number (object, "busy_ns"), pto_answer_get_number (waits, "data_ns"),
-          pto_answer_get_number (waits, "core_ns"), pto_answer_get_number (waits, "scheduler_ns") };
 
-  g_string_append (text, "  ");
-  pto_append_padded (text, name, -(int) widest);
+  pto_answer_table_begin_row (table, name);
   if (json_object_has_member (object, "runs"))
-    g_string_append_printf (text, " %10" G_GUINT64_FORMAT, pto_answer_get_number (object, "runs"));
+    pto_answer_table_add_number (table, 10, pto_answer_get_number (object, "runs"));
   else
-    g_string_append_printf (text, " %10s", "");
-  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
-    {
-      g_autofree char *us = pto_trace_dup_us (values[i]);
-
-      g_string_append_printf (text, " %14s", us);
-    }
-  g_string_append_c (text, '\n');
-}
-
-/* What it is called for people. */
-static const char *
-get_kernel (JsonArray *kernels, guint i)
-{
-  JsonObject *kernel = json_array_get_object_element (kernels, i);
-
-  return pto_trace_tell_kernel (json_object_get_string_member (kernel, "kernel"));
+    pto_answer_table_add (table, 10, "");
+  pto_answer_table_add_us (table, 14, pto_answer_get_number (object, "busy_ns"));
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    pto_answer_table_add_us (table, 14, pto_answer_get_number (waits, members[i]));
 }
 
 static void
@@ -388,22 +261,20 @@ append_overhead (GString *text, JsonObject *object)
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
   const char *const headings[]
       = { _ ("in kernels"), _ ("for data"), _ ("for a core"), _ ("for scheduler") };
-  guint widest = pto_count_columns (_ ("all"));
+  PtoAnswerTable *table = pto_answer_table_new ();
 
-  for (guint i = 0; i < json_array_get_length (kernels); i++)
-    widest = MAX (widest, pto_count_columns (get_kernel (kernels, i)));
-  g_string_append_printf (text, "  %*s ", (int) widest, "");
-  pto_append_padded (text, C_ ("column", "runs"), 10);
+  pto_answer_table_begin_row (table, "");
+  pto_answer_table_add (table, 10, C_ ("column", "runs"));
   for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
-    {
-      g_string_append_c (text, ' ');
-      pto_append_padded (text, headings[i], 14);
-    }
-  g_string_append_c (text, '\n');
+    pto_answer_table_add (table, 14, headings[i]);
   for (guint i = 0; i < json_array_get_length (kernels); i++)
-    append_overhead_row (text, get_kernel (kernels, i), widest,
-                         json_array_get_object_element (kernels, i));
-  append_overhead_row (text, _ ("all"), widest, object);
+    {
+      JsonObject *kernel = json_array_get_object_element (kernels, i);
+
+      add_overhead_row (table, pto_answer_get_name (kernel, "kernel"), kernel);
+    }
+  add_overhead_row (table, _ ("all"), object);
+  pto_answer_table_end (table, text);
   g_string_append (text, _ ("us in all, from the submit of each task on\n"));
 }
 
@@ -439,11 +310,12 @@ append_producer (GString *text, JsonObject *producer)
 static void
 append_transfers (GString *text, JsonObject *object)
 {
-  JsonArray *transfers = json_object_has_member (object, "transfers")
-                             ? json_object_get_array_member (object, "transfers")
-                             : NULL;
+  JsonArray *transfers;
 
-  for (guint i = 0; transfers != NULL && i < json_array_get_length (transfers); i++)
+  if (!json_object_has_member (object, "transfers"))
+    return;
+  transfers = json_object_get_array_member (object, "transfers");
+  for (guint i = 0; i < json_array_get_length (transfers); i++)
     {
       JsonObject *transfer = json_array_get_object_element (transfers, i);
       const char *core = json_object_get_string_member (transfer, "core");
@@ -470,7 +342,6 @@ append_explanation (GString *text, JsonObject *object)
   JsonArray *producers = json_object_get_array_member (object, "producers");
 
   append_task (text, object);
-  append_place (text, object);
   if (json_object_has_member (object, "inside_of"))
     g_string_append_printf (text,
                             _ ("inside of task %s, on %s: times are those of its run there\n"),
@@ -555,35 +426,34 @@ end_answer (JsonBuilder *json)
   return root;
 }
 
-static JsonNode *
-answer (PtoTrace *trace, PtoTraceTopic topic, guint events)
+static void
+add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
 {
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
-  JsonBuilder *json;
+  pto_trace_add_counters (json, trace, analysis, PTO_TRACE_COUNT_ALL);
+}
 
-  json = begin_answer (trace);
-  switch (topic)
-    {
-    case PTO_TRACE_TOPIC_CRITICAL_PATH:
-      add_critical_path (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_OVERHEAD:
-      add_overhead (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_SCOPES:
-      pto_trace_add_scopes (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_DEPS:
-      pto_trace_add_deps (json, trace, analysis);
-      break;
-    case PTO_TRACE_TOPIC_COUNTERS:
-      pto_trace_add_counters (json, trace, analysis, events);
-      break;
-    case PTO_TRACE_TOPIC_SUMMARY:
-    default:
-      add_summary (json, trace, analysis);
-      break;
-    }
+/* What is said of each, as JSON, and how that is told. */
+static const struct
+{
+  void (*add) (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
+  void (*append) (GString *text, JsonObject *object);
+} topics[] = {
+  [PTO_TRACE_TOPIC_SUMMARY] = { add_summary, NULL },
+  [PTO_TRACE_TOPIC_CRITICAL_PATH] = { add_critical_path, append_critical_path },
+  [PTO_TRACE_TOPIC_OVERHEAD] = { add_overhead, append_overhead },
+  [PTO_TRACE_TOPIC_SCOPES] = { pto_trace_add_scopes, pto_trace_append_scopes },
+  [PTO_TRACE_TOPIC_DEPS] = { pto_trace_add_deps, pto_trace_append_deps },
+  [PTO_TRACE_TOPIC_COUNTERS] = { add_counters, pto_trace_append_counters },
+};
+
+/* One that is not known is the summary. */
+static JsonNode *
+answer (PtoTrace *trace, PtoTraceTopic topic)
+{
+  JsonBuilder *json = begin_answer (trace);
+  guint known = topic < G_N_ELEMENTS (topics) ? topic : PTO_TRACE_TOPIC_SUMMARY;
+
+  topics[known].add (json, trace, pto_trace_get_analysis (trace));
   return end_answer (json);
 }
 
@@ -598,7 +468,10 @@ print (JsonNode *node)
 char *
 pto_trace_count_json (PtoTrace *trace, guint events)
 {
-  return print (answer (trace, PTO_TRACE_TOPIC_COUNTERS, events));
+  JsonBuilder *json = begin_answer (trace);
+
+  pto_trace_add_counters (json, trace, pto_trace_get_analysis (trace), events);
+  return print (end_answer (json));
 }
 
 /**
@@ -621,7 +494,7 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 {
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  return print (answer (self, topic, PTO_TRACE_COUNT_ALL));
+  return print (answer (self, topic));
 }
 
 /**
@@ -641,22 +514,16 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 char *
 pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
 {
-  static void (*const tell[]) (GString * text, JsonObject * object)
-      = { [PTO_TRACE_TOPIC_CRITICAL_PATH] = append_critical_path,
-          [PTO_TRACE_TOPIC_OVERHEAD] = append_overhead,
-          [PTO_TRACE_TOPIC_SCOPES] = pto_trace_append_scopes,
-          [PTO_TRACE_TOPIC_DEPS] = pto_trace_append_deps,
-          [PTO_TRACE_TOPIC_COUNTERS] = pto_trace_append_counters };
   g_autoptr (JsonNode) root = NULL;
   GString *text;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  if (topic <= PTO_TRACE_TOPIC_SUMMARY || topic >= G_N_ELEMENTS (tell))
+  if (topic >= G_N_ELEMENTS (topics) || topics[topic].append == NULL)
     return pto_trace_summarize (self);
-  root = answer (self, topic, PTO_TRACE_COUNT_ALL);
+  root = answer (self, topic);
   text = g_string_new (NULL);
-  tell[topic](text, json_node_get_object (root));
+  topics[topic].append (text, json_node_get_object (root));
   if (topic != PTO_TRACE_TOPIC_DEPS)
     append_limits (text, json_node_get_object (root));
   return g_string_free (text, FALSE);
@@ -704,9 +571,7 @@ add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
           add_task (json, trace, producer);
           pto_answer_add_time (json, "end_ns", producer->end);
           if (dep->producer_index == task->last_producer)
-            {
-              pto_json_add_boolean (json, "last", TRUE);
-            }
+            pto_json_add_boolean (json, "last", TRUE);
         }
       else
         {
@@ -773,7 +638,7 @@ explain (const PtoTraceFound *found, GError **error)
       pto_json_add_string (json, "inside_of", found->within);
     }
   add_task (json, trace, task);
-  add_source (json, trace, task);
+  pto_answer_add_place (json, "submitted_at", trace, task->file, task->line);
   pto_answer_add_time (json, "submit_ns", task->submit);
   pto_answer_add_time (json, "ready_ns", task->ready);
   pto_answer_add_time (json, "dispatch_ns", task->dispatch);
@@ -782,13 +647,9 @@ explain (const PtoTraceFound *found, GError **error)
   pto_answer_add_time (json, "complete_ns", task->complete);
   pto_answer_add_time (json, "retire_ns", task->retire);
   if ((gint32) task->kernel < 0)
-    {
-      pto_json_add_boolean (json, "runs_nothing", TRUE);
-    }
+    pto_json_add_boolean (json, "runs_nothing", TRUE);
   if (task->failed)
-    {
-      pto_json_add_boolean (json, "failed", TRUE);
-    }
+    pto_json_add_boolean (json, "failed", TRUE);
   if (task->start != PTO_TRACE_NEVER
       && pto_trace_get_waits (pto_trace_get_analysis (trace), trace, task,
                               MIN (task->submit, task->start), &waits))
@@ -798,29 +659,31 @@ explain (const PtoTraceFound *found, GError **error)
   return end_answer (json);
 }
 
-/* Takes what was asked. */
+/* As JSON or as text. Takes what was asked. */
 static char *
-tell_json (PtoTraceFound *found, GError **error)
-{
-  JsonNode *root = explain (found, error);
-
-  pto_trace_found_clear (found);
-  return root != NULL ? print (root) : NULL;
-}
-
-static char *
-tell (PtoTraceFound *found, GError **error)
+tell (PtoTraceFound *found, gboolean as_json, GError **error)
 {
   g_autoptr (JsonNode) root = explain (found, error);
   GString *text;
 
   pto_trace_found_clear (found);
-  if (root == NULL)
-    return NULL;
+  if (root == NULL || as_json)
+    return root != NULL ? json_to_string (root, TRUE) : NULL;
   text = g_string_new (NULL);
   append_explanation (text, json_node_get_object (root));
   append_limits (text, json_node_get_object (root));
   return g_string_free (text, FALSE);
+}
+
+static char *
+find_and_tell (PtoTrace *trace, const char *task, gboolean as_json, GError **error)
+{
+  PtoTraceFound found;
+
+  if (pto_trace_find_label (trace, task, &found, error))
+    return tell (&found, as_json, error);
+  pto_trace_found_clear (&found);
+  return NULL;
 }
 
 /**
@@ -846,7 +709,7 @@ pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error)
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  return tell_json (&found, error);
+  return tell (&found, TRUE, error);
 }
 
 /**
@@ -874,7 +737,7 @@ pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error)
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  return tell (&found, error);
+  return tell (&found, FALSE, error);
 }
 
 /**
@@ -894,16 +757,11 @@ pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error)
 char *
 pto_trace_explain_json (PtoTrace *self, const char *task, GError **error)
 {
-  PtoTraceFound found;
-
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (task != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (pto_trace_find_label (self, task, &found, error))
-    return tell_json (&found, error);
-  pto_trace_found_clear (&found);
-  return NULL;
+  return find_and_tell (self, task, TRUE, error);
 }
 
 /**
@@ -927,14 +785,9 @@ pto_trace_explain_json (PtoTrace *self, const char *task, GError **error)
 char *
 pto_trace_explain (PtoTrace *self, const char *task, GError **error)
 {
-  PtoTraceFound found;
-
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (task != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (pto_trace_find_label (self, task, &found, error))
-    return tell (&found, error);
-  pto_trace_found_clear (&found);
-  return NULL;
+  return find_and_tell (self, task, FALSE, error);
 }

@@ -48,6 +48,68 @@ void pto_trace_add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceA
                              guint events);
 void pto_trace_append_counters (GString *text, JsonObject *object);
 
+/* Why a task waited, in PtoTraceWaits. */
+typedef struct
+{
+  const char *name; /* of its member in JSON */
+  gsize offset;
+  const char *heading; /* of a column; not translated yet, as what follows */
+  const char *text;    /* "12.500 us for data" */
+} PtoAnswerReason;
+#define PTO_ANSWER_REASONS 5
+extern const PtoAnswerReason pto_answer_reasons[PTO_ANSWER_REASONS];
+
+static inline guint64
+pto_answer_get_wait (const PtoTraceWaits *waits, guint reason)
+{
+  return G_STRUCT_MEMBER (guint64, waits, pto_answer_reasons[reason].offset);
+}
+void pto_answer_sum_waits (PtoTraceWaits *sum, const PtoTraceWaits *waits);
+
+/* Members of an object: which task it is, where it ran, where it was submitted. */
+void pto_answer_add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task);
+void pto_answer_add_core (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task);
+void pto_answer_add_place (JsonBuilder *json, const char *name, PtoTrace *trace, guint32 file,
+                           guint32 line);
+void pto_answer_add_moved (JsonBuilder *json, const guint64 sum[PTO_TRACE_N_MOVED]);
+
+/* What the object's kernel, or core, is called for people; and the name of its task. */
+const char *pto_answer_get_name (JsonObject *object, const char *member);
+char *pto_answer_dup_task_name (JsonObject *task);
+/* ", submitted at a.c:7": of the file only its name, a line is for people. */
+void pto_answer_append_place (GString *text, JsonObject *task);
+
+/* Kernels by time in them, longest first. A part of a task, or a member of a group, is a run; what
+ * its task waited for counts once. */
+typedef struct
+{
+  guint32 kernel;
+  guint64 runs;
+  guint64 busy;
+  guint64 waited; /* of that: for other kernels */
+  PtoTraceWaits waits;
+} PtoAnswerKernel;
+GArray *pto_answer_list_kernels (PtoTrace *trace);
+
+/* A table for people, made row by row: names at the left, which get the room that they take, and
+ * cells at the right of their columns. */
+typedef struct
+{
+  guint widest;
+  GPtrArray *names;
+  GPtrArray *cells; /* GString: those of a row */
+} PtoAnswerTable;
+
+PtoAnswerTable *pto_answer_table_new (void);
+/* There is room for that name, whether it gets a row or not. */
+void pto_answer_table_reserve (PtoAnswerTable *table, const char *name);
+void pto_answer_table_begin_row (PtoAnswerTable *table, const char *name);
+void pto_answer_table_add (PtoAnswerTable *table, int width, const char *words);
+void pto_answer_table_add_number (PtoAnswerTable *table, int width, guint64 number);
+void pto_answer_table_add_us (PtoAnswerTable *table, int width, guint64 ns);
+/* Frees it. */
+void pto_answer_table_end (PtoAnswerTable *table, GString *text);
+
 /* Left out where nobody recorded it. */
 static inline void
 pto_answer_add_time (JsonBuilder *json, const char *name, guint64 time)
@@ -71,11 +133,11 @@ pto_answer_get_number (JsonObject *object, const char *name)
   return (guint64) json_object_get_int_member_with_default (object, name, 0);
 }
 
-/* Were dependencies and retirement recorded? Of records made by hand nothing is said. */
+/* Was as much recorded? Of records made by hand nothing is said. */
 static inline gboolean
-pto_answer_has_edges (PtoTrace *trace)
+pto_answer_has_level (PtoTrace *trace, guint level)
 {
-  return trace->topology.recorded == 0 || trace->topology.recorded >= PTO_TRACE_LEVEL_GRAPH;
+  return trace->topology.recorded == 0 || trace->topology.recorded >= level;
 }
 
 G_END_DECLS

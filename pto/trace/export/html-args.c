@@ -102,48 +102,41 @@ append_values (GString *text, const GPtrArray *values)
 void
 pto_html_append_arguments (PtoHtmlPage *page)
 {
+  static const char *const names[] = { "task", "index", "tag", "value" };
   g_autoptr (GHashTable) numbers = g_hash_table_new (hash_value, is_same_value);
   g_autoptr (GPtrArray) values = g_ptr_array_new ();
-  GString *text = page->text;
-  guint64 n = 0;
+  PtoHtmlTable *table = pto_html_table_new (names, G_N_ELEMENTS (names));
+  guint32 left_out = 0;
+  gint64 last = 0;
 
-  for (guint s = 0; s < page->sections->len; s++)
-    n += pto_html_get_section (page, s)->analysis->n_args;
-  if (n == 0)
-    return;
-  g_string_append_printf (text, ",\n\"arguments\":{\"n\":%" G_GUINT64_FORMAT, n);
-  for (guint column = 0; column < 4; column++)
+  for (guint s = 0; s < page->n_sections; s++)
     {
-      static const char *const names[] = { "task", "index", "tag", "value" };
-      gint64 last = 0;
+      const PtoTracePart *part = page->sections[s].part;
 
-      pto_html_begin_column (text, names[column]);
-      for (guint s = 0; s < page->sections->len; s++)
-        for (guint i = 0; i < pto_html_get_section (page, s)->analysis->n_args; i++)
-          {
-            const PtoHtmlSection *section = pto_html_get_section (page, s);
-            PtoTraceArg *arg = &section->analysis->args[i];
-            gint64 task = (gint64) section->first + arg->task;
-            gpointer number;
+      for (guint i = 0; i < part->analysis->n_args; i++)
+        {
+          PtoTraceArg *arg = &part->analysis->args[i];
+          gint64 task = part->first_entry + arg->task;
+          gpointer number;
 
-            if (column < 3)
-              {
-                pto_html_put (text, column == 0   ? task - last
-                                    : column == 1 ? (gint64) arg->index
-                                                  : (gint64) arg->type);
-                last = task;
-                continue;
-              }
-            if (!g_hash_table_lookup_extended (numbers, arg, NULL, &number))
-              {
-                number = GUINT_TO_POINTER (values->len);
-                g_hash_table_insert (numbers, arg, number);
-                g_ptr_array_add (values, arg);
-              }
-            pto_html_put (text, GPOINTER_TO_UINT (number));
-          }
-      pto_html_end_column (text);
+          if (!g_hash_table_lookup_extended (numbers, arg, NULL, &number))
+            {
+              number = GUINT_TO_POINTER (values->len);
+              g_hash_table_insert (numbers, arg, number);
+              g_ptr_array_add (values, arg);
+            }
+          pto_html_table_add (table, (const gint64[]){ task - last, arg->index, arg->type,
+                                                       GPOINTER_TO_UINT (number) });
+          last = task;
+        }
     }
-  append_values (text, values);
-  g_string_append_c (text, '}');
+  if (table->n_lines == 0)
+    left_out = G_MAXUINT32;
+  else
+    g_string_append_printf (page->text, ",\n\"arguments\":{\"n\":%u", table->n_lines);
+  pto_html_table_end (table, page->text, left_out);
+  if (left_out != 0)
+    return;
+  append_values (page->text, values);
+  g_string_append_c (page->text, '}');
 }

@@ -80,14 +80,57 @@ pto_html_put (GString *text, gint64 value)
 }
 
 void
-pto_html_put_nothing (GString *text)
-{
-  pto_html_separate (text);
-  g_string_append (text, "null");
-}
-
-void
 pto_html_end_column (GString *text)
 {
   g_string_append_c (text, ']');
+}
+
+PtoHtmlTable *
+pto_html_table_new (const char *const *names, guint n)
+{
+  PtoHtmlTable *table = g_new (PtoHtmlTable, 1);
+
+  *table = (PtoHtmlTable){ names, g_new (GString *, n), n, 0 };
+  for (guint c = 0; c < n; c++)
+    table->columns[c] = g_string_new ("[");
+  return table;
+}
+
+void
+pto_html_table_add (PtoHtmlTable *table, const gint64 *values)
+{
+  for (guint c = 0; c < table->n; c++)
+    {
+      pto_html_separate (table->columns[c]);
+      if (values[c] == PTO_HTML_NOTHING)
+        g_string_append (table->columns[c], "null");
+      else
+        append_integer (table->columns[c], values[c]);
+    }
+  table->n_lines++;
+}
+
+void
+pto_html_table_end (PtoHtmlTable *table, GString *text, guint32 left_out)
+{
+  for (guint c = 0; c < table->n; c++)
+    {
+      if ((left_out & 1u << c) == 0)
+        {
+          g_string_append_printf (text, ",\n\"%s\":", table->names[c]);
+          g_string_append_len (text, table->columns[c]->str, (gssize) table->columns[c]->len);
+          g_string_append_c (text, ']');
+        }
+      g_string_free (table->columns[c], TRUE);
+    }
+  g_free (table->columns);
+  g_free (table);
+}
+
+void
+pto_html_table_end_object (PtoHtmlTable *table, GString *text, const char *name, guint32 left_out)
+{
+  g_string_append_printf (text, ",\n\"%s\":{\"n\":%u", name, table->n_lines);
+  pto_html_table_end (table, text, left_out);
+  g_string_append_c (text, '}');
 }

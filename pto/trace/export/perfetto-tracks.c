@@ -110,25 +110,30 @@ pto_perfetto_end_event (Output *output, OpenEvent open)
   event->length = output->packets.size - event->offset;
 }
 
-/* A track of the output: what it is follows, until end_track(). */
-static gsize
-begin_track (Output *output, guint64 *uuid, gsize *packet)
+/* A track of the output. Until end_track() its descriptor is open. */
+typedef struct
 {
-  gsize track;
+  guint64 uuid;
+  gsize packet;
+  gsize descriptor;
+} Track;
 
-  *uuid = ++output->n_tracks;
-  *packet = pto_proto_begin (&output->tracks, TRACE_PACKET);
+static Track
+begin_track (Output *output)
+{
+  Track track = { ++output->n_tracks, pto_proto_begin (&output->tracks, TRACE_PACKET), 0 };
+
   pto_proto_put_uint (&output->tracks, PACKET_TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-  track = pto_proto_begin (&output->tracks, PACKET_TRACK_DESCRIPTOR);
-  pto_proto_put_uint (&output->tracks, TRACK_UUID, *uuid);
+  track.descriptor = pto_proto_begin (&output->tracks, PACKET_TRACK_DESCRIPTOR);
+  pto_proto_put_uint (&output->tracks, TRACK_UUID, track.uuid);
   return track;
 }
 
 static void
-end_track (Output *output, gsize track, gsize packet)
+end_track (Output *output, Track track)
 {
-  pto_proto_end (&output->tracks, track);
-  pto_proto_end (&output->tracks, packet);
+  pto_proto_end (&output->tracks, track.descriptor);
+  pto_proto_end (&output->tracks, track.packet);
 }
 
 /* --- tracks --- */
@@ -137,9 +142,7 @@ static guint64
 add_process (Output *output, guint pid, const char *name)
 {
   PtoProto *proto = &output->tracks;
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
   gsize process;
 
   pto_proto_put_string (proto, TRACK_NAME, name);
@@ -148,8 +151,8 @@ add_process (Output *output, guint pid, const char *name)
   pto_proto_put_uint (proto, PROCESS_PID, pid);
   pto_proto_put_string (proto, PROCESS_NAME, name);
   pto_proto_end (proto, process);
-  end_track (output, track, packet);
-  return uuid;
+  end_track (output, track);
+  return track.uuid;
 }
 
 static Lane *
@@ -187,9 +190,7 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
 {
   PtoProto *proto = &output->tracks;
   Row *row = g_new0 (Row, 1);
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
   gsize thread;
 
   pto_proto_put_uint (proto, TRACK_PARENT_UUID, process);
@@ -200,13 +201,13 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
   pto_proto_put_uint (proto, THREAD_TID, tid);
   pto_proto_put_string (proto, THREAD_NAME, name);
   pto_proto_end (proto, thread);
-  end_track (output, track, packet);
+  end_track (output, track);
 
   row->process = process;
   row->name = g_strdup (name);
   row->lanes = g_ptr_array_new_with_free_func (lane_free);
   row->is_core = is_core;
-  add_lane (row, uuid);
+  add_lane (row, track.uuid);
   g_ptr_array_add (output->rows, row);
   return row;
 }
@@ -215,14 +216,12 @@ add_thread (Output *output, guint64 process, guint pid, guint tid, const char *n
 static Lane *
 add_second_lane (Output *output, Row *row)
 {
-  guint64 uuid;
-  gsize packet;
-  gsize track = begin_track (output, &uuid, &packet);
+  Track track = begin_track (output);
 
   pto_proto_put_uint (&output->tracks, TRACK_PARENT_UUID, row->process);
   pto_proto_put_string (&output->tracks, TRACK_NAME, row->name);
-  end_track (output, track, packet);
-  return add_lane (row, uuid);
+  end_track (output, track);
+  return add_lane (row, track.uuid);
 }
 
 guint64
@@ -230,12 +229,12 @@ pto_perfetto_get_counter (Part *part, const char *name, guint unit)
 {
   Output *output = part->output;
   guint64 *known = g_hash_table_lookup (part->rows->counters, name);
-  guint64 uuid;
-  gsize packet, track, counter;
+  Track track;
+  gsize counter;
 
   if (known != NULL)
     return *known;
-  track = begin_track (output, &uuid, &packet);
+  track = begin_track (output);
   pto_proto_put_uint (&output->tracks, TRACK_PARENT_UUID, part->rows->control);
   pto_proto_put_string (&output->tracks, TRACK_NAME, name);
   pto_proto_put_uint (&output->tracks, TRACK_SIBLING_ORDER_RANK,
@@ -243,11 +242,10 @@ pto_perfetto_get_counter (Part *part, const char *name, guint unit)
   counter = pto_proto_begin (&output->tracks, TRACK_COUNTER);
   pto_proto_put_uint (&output->tracks, COUNTER_UNIT, unit);
   pto_proto_end (&output->tracks, counter);
-  end_track (output, track, packet);
-  known = g_new (guint64, 1);
-  *known = uuid;
-  g_hash_table_insert (part->rows->counters, g_strdup (name), known);
-  return uuid;
+  end_track (output, track);
+  g_hash_table_insert (part->rows->counters, g_strdup (name),
+                       g_memdup2 (&track.uuid, sizeof track.uuid));
+  return track.uuid;
 }
 
 void
@@ -260,103 +258,87 @@ pto_perfetto_rows_free (gpointer data)
   g_hash_table_unref (rows->clusters);
   g_hash_table_unref (rows->counters);
   g_hash_table_unref (rows->tensors);
-  g_free (rows->path);
   g_free (rows);
 }
 
-/* What stands before the name of a process of a chip below others. */
-static char *
-name_process (const Rows *rows, const char *name)
-{
-  return rows->path != NULL ? g_strdup_printf ("%s %s", rows->path, name) : g_strdup (name);
-}
-
 static guint64
-get_cluster (Output *output, Rows *rows, guint cluster)
+get_cluster (Part *part, guint cluster)
 {
-  guint64 *known = g_hash_table_lookup (rows->clusters, GUINT_TO_POINTER (cluster));
-  g_autofree char *title = NULL;
-  g_autofree char *whole = NULL;
+  guint64 *known = g_hash_table_lookup (part->rows->clusters, GUINT_TO_POINTER (cluster));
+  g_autofree char *name = NULL;
 
   if (known != NULL)
     return *known;
-  title = g_strdup_printf ("cluster %u", cluster);
-  whole = name_process (rows, title);
+  name = pto_track_dup_cluster_name (part->of, cluster);
   known = g_new (guint64, 1);
-  *known = add_process (output, rows->number * PID_STRIDE + PID_CLUSTER + cluster, whole);
-  g_hash_table_insert (rows->clusters, GUINT_TO_POINTER (cluster), known);
+  *known = add_process (part->output, part->of->worker * PID_STRIDE + PID_CLUSTER + cluster, name);
+  g_hash_table_insert (part->rows->clusters, GUINT_TO_POINTER (cluster), known);
   return *known;
 }
 
 Row *
-pto_perfetto_add_control_row (Output *output, Rows *rows, guint tid, const char *name)
+pto_perfetto_add_control_row (Part *part, guint tid, const char *name)
 {
-  return add_thread (output, rows->control, rows->number * PID_STRIDE + PID_CONTROL,
-                     rows->number * TID_STRIDE + tid, name, FALSE);
+  return add_thread (part->output, part->rows->control, part->of->worker * PID_STRIDE + PID_CONTROL,
+                     part->of->worker * TID_STRIDE + tid, name, FALSE);
+}
+
+static void
+add_core (Part *part, guint core)
+{
+  g_autofree char *name = pto_trace_dup_core_name (part->trace, core);
+  guint pid = pto_track_get_pid (part->trace, core);
+  guint64 process
+      = pid == PID_CONTROL ? part->rows->control : get_cluster (part, pid - PID_CLUSTER);
+
+  g_ptr_array_add (part->rows->cores,
+                   add_thread (part->output, process, part->of->worker * PID_STRIDE + pid,
+                               part->of->worker * TID_STRIDE + TID_CORE + core, name, TRUE));
 }
 
 /* Those that are not there yet: a run of a worker may have more of them than one before it. */
 static void
-add_rows (Output *output, Rows *rows, PtoTrace *trace)
+add_rows (Part *part)
 {
-  guint pid = rows->number * PID_STRIDE;
-  guint tid = rows->number * TID_STRIDE;
-  gboolean is_level = pto_trace_is_level (trace);
+  Rows *rows = part->rows;
 
   if (rows->orchestrator == NULL)
     {
-      g_autofree char *control = is_level ? g_strdup (rows->path) : name_process (rows, "AICPU");
+      g_autofree char *control = pto_track_dup_control_name (part->of);
 
-      rows->control = add_process (output, pid + PID_CONTROL, control != NULL ? control : "");
-      rows->orchestrator
-          = pto_perfetto_add_control_row (output, rows, TID_ORCHESTRATOR, "orchestrator");
+      rows->control
+          = add_process (part->output, part->of->worker * PID_STRIDE + PID_CONTROL, control);
+      rows->orchestrator = pto_perfetto_add_control_row (part, TID_ORCHESTRATOR, "orchestrator");
     }
-  for (guint s = rows->schedulers->len; s < trace->topology.n_schedulers; s++)
+  for (guint s = rows->schedulers->len; s < part->trace->topology.n_schedulers; s++)
     {
       g_autofree char *name = g_strdup_printf ("scheduler %u", s);
 
       g_ptr_array_add (rows->schedulers,
-                       pto_perfetto_add_control_row (output, rows, TID_SCHEDULER + s, name));
+                       pto_perfetto_add_control_row (part, TID_SCHEDULER + s, name));
     }
-  for (guint c = rows->cores->len; c < trace->topology.n_cores; c++)
-    {
-      g_autofree char *name = pto_trace_dup_core_name (trace, c);
-      guint cluster, type;
-
-      pto_trace_locate_core (trace, c, &cluster, &type);
-      g_ptr_array_add (rows->cores, is_level
-                                        ? add_thread (output, rows->control, pid + PID_CONTROL,
-                                                      tid + TID_CORE + c, name, TRUE)
-                                        : add_thread (output, get_cluster (output, rows, cluster),
-                                                      pid + PID_CLUSTER + cluster,
-                                                      tid + TID_CORE + c, name, TRUE));
-    }
+  for (guint c = rows->cores->len; c < part->trace->topology.n_cores; c++)
+    add_core (part, c);
 }
 
-/* path: taken; NULL: of a chip that is below nobody. */
-Rows *
-pto_perfetto_find_rows (Output *output, char *path, PtoTrace *trace)
+void
+pto_perfetto_find_rows (Part *part)
 {
-  const char *key = path != NULL ? path : "";
-  Rows *rows = g_hash_table_lookup (output->all_rows, key);
+  GPtrArray *all = part->output->all_rows;
 
-  if (rows != NULL)
+  if (part->of->worker == all->len)
     {
-      g_free (path);
-      add_rows (output, rows, trace);
-      return rows;
+      Rows *rows = g_new0 (Rows, 1);
+
+      rows->schedulers = g_ptr_array_new ();
+      rows->cores = g_ptr_array_new ();
+      rows->tensors = g_hash_table_new (NULL, NULL);
+      rows->clusters = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+      rows->counters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+      g_ptr_array_add (all, rows);
     }
-  rows = g_new0 (Rows, 1);
-  rows->number = g_hash_table_size (output->all_rows);
-  rows->path = path;
-  rows->schedulers = g_ptr_array_new ();
-  rows->cores = g_ptr_array_new ();
-  rows->tensors = g_hash_table_new (NULL, NULL);
-  rows->clusters = g_hash_table_new_full (NULL, NULL, NULL, g_free);
-  rows->counters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  g_hash_table_insert (output->all_rows, g_strdup (key), rows);
-  add_rows (output, rows, trace);
-  return rows;
+  part->rows = g_ptr_array_index (all, part->of->worker);
+  add_rows (part);
 }
 
 /* --- slices --- */

@@ -5,8 +5,7 @@
  * Messages of Protocol Buffers, as perfetto's repository describes them below
  * protos/perfetto/trace: a Trace is a list of TracePacket. The first says that nothing was before
  * it and names all strings that the others mean by number; then come the clock, the tracks, and the
- * events in the order of their times. One process for the control threads, one for every cluster, a
- * thread for each core, as in trace-event-json.c.
+ * events in the order of their times.
  */
 #include "config.h"
 
@@ -26,46 +25,41 @@ static const char *const keys[N_KEYS]
 
 /* --- annotations --- */
 
+/* field: ANNOTATION_, of what its value is. */
 static void
-put_uint (PtoProto *proto, Key key, guint64 value)
+put_annotation (PtoProto *proto, Key key, guint field, guint64 value)
 {
   gsize annotation = pto_proto_begin (proto, EVENT_DEBUG_ANNOTATIONS);
 
   pto_proto_put_uint (proto, ANNOTATION_NAME_IID, 1 + key);
-  pto_proto_put_uint (proto, ANNOTATION_UINT_VALUE, value);
+  pto_proto_put_uint (proto, field, value);
   pto_proto_end (proto, annotation);
+}
+
+static void
+put_uint (PtoProto *proto, Key key, guint64 value)
+{
+  put_annotation (proto, key, ANNOTATION_UINT_VALUE, value);
 }
 
 static void
 put_bool (PtoProto *proto, Key key, gboolean value)
 {
-  gsize annotation = pto_proto_begin (proto, EVENT_DEBUG_ANNOTATIONS);
-
-  pto_proto_put_uint (proto, ANNOTATION_NAME_IID, 1 + key);
-  pto_proto_put_uint (proto, ANNOTATION_BOOL_VALUE, value != FALSE);
-  pto_proto_end (proto, annotation);
+  put_annotation (proto, key, ANNOTATION_BOOL_VALUE, value != FALSE);
 }
 
 static void
 put_string (PtoProto *proto, Key key, guint64 iid)
 {
-  gsize annotation = pto_proto_begin (proto, EVENT_DEBUG_ANNOTATIONS);
-
-  pto_proto_put_uint (proto, ANNOTATION_NAME_IID, 1 + key);
-  pto_proto_put_uint (proto, ANNOTATION_STRING_VALUE_IID, iid);
-  pto_proto_end (proto, annotation);
+  put_annotation (proto, key, ANNOTATION_STRING_VALUE_IID, iid);
 }
 
 /* "1:3", as pictures name a task; in an annotation, or a value of one. */
 static void
 put_label (PtoProto *proto, guint64 id)
 {
-  char label[32];
+  g_autofree char *label = pto_trace_dup_task_label (id);
 
-  if (PTO_TASK_RING (id) > 0)
-    g_snprintf (label, sizeof label, "%u:%u", PTO_TASK_RING (id), PTO_TASK_LOCAL (id));
-  else
-    g_snprintf (label, sizeof label, "%u", PTO_TASK_LOCAL (id));
   pto_proto_put_string (proto, ANNOTATION_STRING_VALUE, label);
 }
 
@@ -84,7 +78,7 @@ static void
 put_time (Part *part, PtoProto *proto, Key key, guint64 time)
 {
   if (time != PTO_TRACE_NEVER)
-    put_uint (proto, key, pto_trace_view_time (part->view, time));
+    put_uint (proto, key, pto_trace_part_time (part->of, time));
 }
 
 static void
@@ -201,11 +195,8 @@ compare_starts (gconstpointer a, gconstpointer b, gpointer data)
   guint32 x = *(const guint32 *) a;
   guint32 y = *(const guint32 *) b;
 
-  if (part->starts[x] != part->starts[y])
-    return part->starts[x] < part->starts[y] ? -1 : 1;
-  if (part->ends[x] != part->ends[y])
-    return part->ends[x] > part->ends[y] ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return 4 * pto_trace_order (part->starts[x], part->starts[y])
+         + 2 * pto_trace_order (part->ends[y], part->ends[x]) + pto_trace_order (x, y);
 }
 
 static void
@@ -249,8 +240,8 @@ put_runs (Part *part)
   part->ends = g_new (guint64, MAX (analysis->n_entries, 1));
   for (guint i = 0; i < analysis->n_entries; i++)
     {
-      part->starts[i] = pto_trace_view_time (part->view, analysis->tasks[i].start);
-      part->ends[i] = pto_trace_view_time (part->view, analysis->tasks[i].end);
+      part->starts[i] = pto_trace_part_time (part->of, analysis->tasks[i].start);
+      part->ends[i] = pto_trace_part_time (part->of, analysis->tasks[i].end);
       if (analysis->tasks[i].core != PTO_TRACE_NOWHERE)
         runs[n++] = i;
     }
@@ -269,8 +260,8 @@ static void
 put_scope (Part *part, const PtoTraceSpan *scope)
 {
   Output *output = part->output;
-  guint64 start = pto_trace_view_time (part->view, scope->start);
-  guint64 end = pto_trace_view_time (part->view, scope->end);
+  guint64 start = pto_trace_part_time (part->of, scope->start);
+  guint64 end = pto_trace_part_time (part->of, scope->end);
   OpenEvent event = pto_perfetto_begin_slice (output, part->rows->orchestrator, start, end);
 
   pto_perfetto_name_event (output, CATEGORY_SCOPE, pto_perfetto_intern (&output->names, "scope"));
@@ -285,8 +276,8 @@ static void
 put_submit (Part *part, const PtoTraceEntry *task)
 {
   Output *output = part->output;
-  guint64 start = pto_trace_view_time (part->view, task->submit);
-  guint64 end = pto_trace_view_time (part->view, MAX (task->submit_end, task->submit));
+  guint64 start = pto_trace_part_time (part->of, task->submit);
+  guint64 end = pto_trace_part_time (part->of, MAX (task->submit_end, task->submit));
   OpenEvent event = pto_perfetto_begin_slice (output, part->rows->orchestrator, start, end);
 
   pto_perfetto_name_event (output, CATEGORY_SUBMIT,
@@ -303,9 +294,7 @@ compare_submits (gconstpointer a, gconstpointer b, gpointer data)
   guint32 x = *(const guint32 *) a;
   guint32 y = *(const guint32 *) b;
 
-  if (tasks[x].submit != tasks[y].submit)
-    return tasks[x].submit < tasks[y].submit ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return 2 * pto_trace_order (tasks[x].submit, tasks[y].submit) + pto_trace_order (x, y);
 }
 
 /* Scopes, and in them submits. */
@@ -341,15 +330,14 @@ put_stalls (Part *part)
   Output *output = part->output;
 
   if (part->analysis->stalls->len > 0 && part->rows->stalls == NULL)
-    part->rows->stalls
-        = pto_perfetto_add_control_row (output, part->rows, TID_STALLS, "orchestrator: stalls");
+    part->rows->stalls = pto_perfetto_add_control_row (part, TID_STALLS, "orchestrator: stalls");
   for (guint i = 0; i < part->analysis->stalls->len; i++)
     {
       const PtoTraceSpan *stall = &g_array_index (part->analysis->stalls, PtoTraceSpan, i);
       g_autofree char *what = pto_trace_dup_stall_name (stall->what);
       g_autofree char *name = g_strdup_printf ("wait for %s", what);
-      guint64 start = pto_trace_view_time (part->view, stall->start);
-      guint64 end = pto_trace_view_time (part->view, stall->end);
+      guint64 start = pto_trace_part_time (part->of, stall->start);
+      guint64 end = pto_trace_part_time (part->of, stall->end);
       OpenEvent event = pto_perfetto_begin_slice (output, part->rows->stalls, start, end);
 
       pto_perfetto_name_event (output, CATEGORY_STALL, pto_perfetto_intern (&output->names, name));
@@ -364,7 +352,7 @@ put_instant (Part *part, guint scheduler, guint64 time, const char *name, guint6
   Output *output = part->output;
   const Row *row = g_ptr_array_index (part->rows->schedulers, scheduler);
   const Lane *lane = g_ptr_array_index (row->lanes, 0);
-  OpenEvent event = pto_perfetto_begin_event (output, pto_trace_view_time (part->view, time),
+  OpenEvent event = pto_perfetto_begin_event (output, pto_trace_part_time (part->of, time),
                                               ORDER_BETWEEN, TYPE_INSTANT, lane->uuid);
 
   pto_perfetto_name_event (output, CATEGORY_SCHEDULER, pto_perfetto_intern (&output->names, name));
@@ -391,55 +379,36 @@ put_schedulers (Part *part)
 }
 
 static void
-put_value (Part *part, guint64 track, guint64 time, guint64 value)
+put_counter (gpointer data, const char *name, const char *unit, const GArray *steps)
 {
-  OpenEvent event = pto_perfetto_begin_event (part->output, pto_trace_view_time (part->view, time),
-                                              ORDER_BETWEEN, TYPE_COUNTER, track);
-
-  pto_proto_put_uint (&part->output->packets, EVENT_COUNTER_VALUE, value);
-  pto_perfetto_end_event (part->output, event);
-}
-
-static void
-put_counter (Part *part, const char *name, guint unit, const GArray *steps)
-{
+  Part *part = data;
   guint64 track;
 
   if (steps->len == 0)
     return;
-  track = pto_perfetto_get_counter (part, name, unit);
+  track = pto_perfetto_get_counter (part, name,
+                                    g_str_equal (unit, "bytes") ? UNIT_SIZE_BYTES : UNIT_COUNT);
   for (guint i = 0; i < steps->len; i++)
     {
       const PtoTraceStep *step = &g_array_index (steps, PtoTraceStep, i);
+      OpenEvent event
+          = pto_perfetto_begin_event (part->output, pto_trace_part_time (part->of, step->time),
+                                      ORDER_BETWEEN, TYPE_COUNTER, track);
 
-      put_value (part, track, step->time, step->value);
+      pto_proto_put_uint (&part->output->packets, EVENT_COUNTER_VALUE, step->value);
+      pto_perfetto_end_event (part->output, event);
     }
 }
-
-static void
-put_ring_counter (Part *part, const char *name, guint ring, guint unit, const GArray *steps)
-{
-  g_autofree char *whole = g_strdup_printf ("%s, ring %u", name, ring);
-
-  put_counter (part, whole, unit, steps);
-}
-
-typedef struct
-{
-  guint64 time;
-  gint change;
-} Change;
 
 /* How many cores of a type run something. */
 static void
 put_busy (Part *part, guint core_type)
 {
   const PtoTraceAnalysis *analysis = part->analysis;
-  g_autoptr (GArray) changes = g_array_new (FALSE, FALSE, sizeof (Change));
-  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
-  g_autofree char *name = NULL;
-  gint64 value = 0;
-  guint64 before = 0;
+  g_autofree char *name
+      = g_strdup_printf ("busy %s", pto_trace_get_type_name (part->trace, core_type, 2));
+  GArray *changes = pto_trace_changes_new ();
+  g_autoptr (GArray) steps = NULL;
 
   for (guint c = 0; c < analysis->n_cores; c++)
     {
@@ -449,28 +418,16 @@ put_busy (Part *part, guint core_type)
       for (guint i = 0; type == core_type && i < analysis->n_core_runs[c]; i++)
         {
           const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[c][i]];
-          Change begin = { task->start, 1 };
-          Change end = { task->end, -1 };
 
-          g_array_append_val (changes, begin);
-          g_array_append_val (changes, end);
+          pto_trace_add_change (changes, task->start, 1);
+          pto_trace_add_change (changes, task->end, -1);
         }
     }
-  g_array_sort (changes, pto_trace_compare_times);
-  for (guint i = 0; i < changes->len; i++)
-    {
-      PtoTraceStep step = { g_array_index (changes, Change, i).time, 0 };
-
-      value += g_array_index (changes, Change, i).change;
-      if (i + 1 < changes->len && g_array_index (changes, Change, i + 1).time == step.time)
-        continue;
-      step.value = (guint64) value;
-      if (step.value != before)
-        g_array_append_val (steps, step);
-      before = step.value;
-    }
-  name = g_strdup_printf ("busy %s", pto_trace_get_type_name (part->trace, core_type, 2));
-  put_counter (part, name, UNIT_COUNT, steps);
+  steps = pto_trace_integrate (changes);
+  /* A first run of no time is none. */
+  if (steps->len > 0 && g_array_index (steps, PtoTraceStep, 0).value == 0)
+    g_array_remove_index (steps, 0);
+  put_counter (part, name, "cores", steps);
 }
 
 static Row *
@@ -483,7 +440,7 @@ find_tensor_row (Part *part, guint core)
       g_autofree char *child = pto_trace_dup_core_name (part->trace, core);
       g_autofree char *name = g_strdup_printf ("%s: tensors", child);
 
-      row = pto_perfetto_add_control_row (part->output, part->rows, TID_TENSORS + core, name);
+      row = pto_perfetto_add_control_row (part, TID_TENSORS + core, name);
       g_hash_table_insert (part->rows->tensors, GUINT_TO_POINTER (core), row);
     }
   return row;
@@ -495,8 +452,8 @@ put_transfer (Part *part, const PtoTraceTransfer *transfer)
   Output *output = part->output;
   PtoProto *proto = &output->packets;
   Row *row = find_tensor_row (part, transfer->core);
-  guint64 start = pto_trace_view_time (part->view, transfer->start);
-  guint64 end = pto_trace_view_time (part->view, transfer->end);
+  guint64 start = pto_trace_part_time (part->of, transfer->start);
+  guint64 end = pto_trace_part_time (part->of, transfer->end);
   OpenEvent event = pto_perfetto_begin_slice (output, row, start, end);
 
   pto_perfetto_name_event (output, CATEGORY_TRANSFER,
@@ -521,70 +478,16 @@ put_transfers (Part *part)
     }
 }
 
-/* Of a level there is one kind of ready tasks. */
-static void
-put_counters (Part *part)
-{
-  const PtoTraceAnalysis *analysis = part->analysis;
-  gboolean is_level = pto_trace_is_level (part->trace);
-
-  for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
-    put_busy (part, type);
-  put_counter (part, is_level ? "ready tasks" : "ready AIC tasks", UNIT_COUNT,
-               analysis->ready[PTO_CORE_TYPE_AIC]);
-  if (!is_level)
-    put_counter (part, "ready AIV tasks", UNIT_COUNT, analysis->ready[PTO_CORE_TYPE_AIV]);
-  for (guint r = 0; r < analysis->rings; r++)
-    {
-      put_ring_counter (part, "live tasks", r, UNIT_COUNT, analysis->live[r]);
-      put_ring_counter (part, "heap", r, UNIT_SIZE_BYTES, analysis->heap[r]);
-      put_ring_counter (part, "dependency pool", r, UNIT_COUNT, analysis->edges[r]);
-    }
-  put_counter (part, "TensorMap", UNIT_COUNT, analysis->nodes);
-  put_counter (part, "open scopes", UNIT_COUNT, analysis->depth);
-  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
-    put_counter (part, pto_trace_get_moved_name (i), UNIT_SIZE_BYTES, analysis->moved[i]);
-}
-
 /* --- all of it --- */
-
-static void
-put_part (Output *output, const PtoTraceView *view, Rows *rows)
-{
-  Part part = { .output = output,
-                .view = view,
-                .trace = view->trace,
-                .analysis = pto_trace_get_analysis (view->trace),
-                .rows = rows,
-                .kernels = g_hash_table_new (NULL, NULL),
-                .places = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL) };
-
-  put_orchestrator (&part);
-  put_stalls (&part);
-  put_schedulers (&part);
-  put_runs (&part);
-  put_transfers (&part);
-  put_counters (&part);
-  g_hash_table_unref (part.kernels);
-  g_hash_table_unref (part.places);
-
-  for (guint i = 0; i < view->trace->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (view->trace->pieces.list, i);
-      char *path = pto_trace_dup_child_path (rows->path, view->trace, piece->child);
-      PtoTraceView inner;
-
-      pto_trace_view_init (&inner, view, i);
-      put_part (output, &inner, pto_perfetto_find_rows (output, path, inner.trace));
-    }
-}
 
 /* What the trace is, at its begin. */
 static void
-put_head (Output *output, PtoTrace *trace, const Rows *rows)
+put_head (Part *part)
 {
+  Output *output = part->output;
   PtoProto *proto = &output->packets;
-  const Lane *lane = g_ptr_array_index (rows->orchestrator->lanes, 0);
+  PtoTrace *trace = part->trace;
+  const Lane *lane = g_ptr_array_index (part->rows->orchestrator->lanes, 0);
   OpenEvent event = pto_perfetto_begin_event (output, 0, ORDER_BETWEEN, TYPE_INSTANT, lane->uuid);
 
   pto_perfetto_name_event (output, CATEGORY_TRACE, pto_perfetto_intern (&output->names, "trace"));
@@ -599,6 +502,31 @@ put_head (Output *output, PtoTrace *trace, const Rows *rows)
   put_string (proto, KEY_SHA256,
               pto_perfetto_intern (&output->strings, pto_trace_get_sha256 (trace)));
   pto_perfetto_end_event (output, event);
+}
+
+static void
+put_part (Output *output, const PtoTracePart *of)
+{
+  Part part = { .output = output,
+                .of = of,
+                .trace = of->trace,
+                .analysis = of->analysis,
+                .kernels = g_hash_table_new (NULL, NULL),
+                .places = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL) };
+
+  pto_perfetto_find_rows (&part);
+  if (of->parent == NULL)
+    put_head (&part);
+  put_orchestrator (&part);
+  put_stalls (&part);
+  put_schedulers (&part);
+  put_runs (&part);
+  put_transfers (&part);
+  for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
+    put_busy (&part, type);
+  pto_track_each_counter (part.trace, put_counter, &part);
+  g_hash_table_unref (part.kernels);
+  g_hash_table_unref (part.places);
 }
 
 static void
@@ -669,9 +597,7 @@ compare_events (gconstpointer a, gconstpointer b)
   const Event *x = a;
   const Event *y = b;
 
-  if (x->time != y->time)
-    return x->time < y->time ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  return 2 * pto_trace_order (x->time, y->time) + pto_trace_order (x->order, y->order);
 }
 
 /**
@@ -698,10 +624,9 @@ compare_events (gconstpointer a, gconstpointer b)
 GBytes *
 pto_trace_to_perfetto (PtoTrace *self)
 {
-  const PtoTraceView view = { .trace = self };
+  const GPtrArray *parts;
   Output output = { 0 };
   PtoProto proto = { 0 };
-  Rows *rows;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
@@ -709,10 +634,10 @@ pto_trace_to_perfetto (PtoTrace *self)
   pto_perfetto_names_init (&output.names);
   pto_perfetto_names_init (&output.strings);
   output.rows = g_ptr_array_new_with_free_func (pto_perfetto_row_free);
-  output.all_rows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, pto_perfetto_rows_free);
-  rows = pto_perfetto_find_rows (&output, g_strdup (self->path), self);
-  put_head (&output, self, rows);
-  put_part (&output, &view, rows);
+  output.all_rows = g_ptr_array_new_with_free_func (pto_perfetto_rows_free);
+  parts = pto_trace_get_parts (self);
+  for (guint i = 0; i < parts->len; i++)
+    put_part (&output, g_ptr_array_index (parts, i));
   pto_perfetto_close_rows (&output);
   g_array_sort (output.events, compare_events);
 
@@ -728,7 +653,7 @@ pto_trace_to_perfetto (PtoTrace *self)
     }
   pto_proto_clear (&output.tracks);
   pto_proto_clear (&output.packets);
-  g_hash_table_unref (output.all_rows);
+  g_ptr_array_unref (output.all_rows);
   g_ptr_array_unref (output.rows);
   g_array_unref (output.events);
   pto_perfetto_names_clear (&output.names);

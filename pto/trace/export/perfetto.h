@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "trace/model/trace.h"
 #include "protobuf-writer.h"
+#include "tracks.h"
 
 G_BEGIN_DECLS
 
@@ -109,20 +109,6 @@ enum
 /* All of one writer. */
 #define SEQUENCE 1u
 
-/* Numbers as in Trace Event JSON. */
-enum
-{
-  PID_CONTROL = 1,
-  PID_CLUSTER = 10,
-  TID_ORCHESTRATOR = 1,
-  TID_STALLS = 2,
-  TID_SCHEDULER = 10,
-  TID_CORE = 1000,
-  TID_TENSORS = 9000, /* + child */
-  PID_STRIDE = 4096,
-  TID_STRIDE = 16384
-};
-
 /* Names that are always there: iid - 1. */
 typedef enum
 {
@@ -201,8 +187,6 @@ typedef struct
 /* A worker's rows, and its counters. */
 typedef struct
 {
-  guint number;    /* in the order of appearance; 0: the worker that ran */
-  char *path;      /* of it; NULL: a chip without a parent */
   guint64 control; /* uuid of the process */
   Row *orchestrator;
   Row *stalls;           /* NULL: it has none yet */
@@ -221,19 +205,19 @@ typedef struct
   GArray *events;
   Names names;
   Names strings;
-  GPtrArray *rows;      /* Row, all of them */
-  GHashTable *all_rows; /* path -> Rows */
+  GPtrArray *rows;     /* Row, all of them */
+  GPtrArray *all_rows; /* Rows, by the number of a worker */
   guint64 n_tracks;
   guint64 n_flows;
   guint64 n_written; /* events; makes their order */
 } Output;
 
-/* One trace on its way out. */
+/* One part of a trace on its way out. */
 typedef struct
 {
   Output *output;
-  const PtoTraceView *view;
-  PtoTrace *trace; /* the view's, as what follows */
+  const PtoTracePart *of;
+  PtoTrace *trace; /* its own, as what follows */
   const PtoTraceAnalysis *analysis;
   Rows *rows;
   GHashTable *kernels; /* number -> iid of its name */
@@ -274,8 +258,9 @@ OpenEvent pto_perfetto_begin_event (Output *output, guint64 time, guint order, g
 void pto_perfetto_name_event (Output *output, Category category, guint64 name);
 void pto_perfetto_end_event (Output *output, OpenEvent open);
 guint64 pto_perfetto_get_counter (Part *part, const char *name, guint unit);
-Row *pto_perfetto_add_control_row (Output *output, Rows *rows, guint tid, const char *name);
-Rows *pto_perfetto_find_rows (Output *output, char *path, PtoTrace *trace);
+Row *pto_perfetto_add_control_row (Part *part, guint tid, const char *name);
+/* Of the part's worker: fills in part->rows, and adds those that are not there yet. */
+void pto_perfetto_find_rows (Part *part);
 OpenEvent pto_perfetto_begin_slice (Output *output, Row *row, guint64 start, guint64 end);
 void pto_perfetto_end_slice (Output *output, OpenEvent event, guint64 start, guint64 end);
 void pto_perfetto_close_rows (Output *output);

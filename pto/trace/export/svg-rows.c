@@ -44,7 +44,7 @@ static gboolean
 has_work (const PtoPicture *picture, guint first, guint end)
 {
   for (guint c = first; c < end; c++)
-    if (picture->analysis->n_core_runs[c] > 0 || pto_svg_get_inner_height (picture, c) > 0)
+    if (picture->analysis->n_core_runs[c] > 0 || picture->n_inner[c] > 0)
       return TRUE;
   for (guint i = 0; i < picture->analysis->transfers->len; i++)
     {
@@ -187,9 +187,8 @@ append_cluster (PtoPicture *picture, guint core, guint number)
 
   if (number % 2 == 0)
     {
-      pto_svg_append_rect (picture->text, "band", PTO_SVG_MARGIN, top - CLUSTER_GAP / 2.0,
-                           PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, height + CLUSTER_GAP);
-      g_string_append (picture->text, "/>\n");
+      pto_svg_append_box (picture, "band", PTO_SVG_MARGIN, top - CLUSTER_GAP / 2.0,
+                          PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, height + CLUSTER_GAP);
     }
   pto_svg_append_label (picture, "cluster", PTO_SVG_MARGIN + 4, top + height / 2 + 3.5, title);
 }
@@ -226,9 +225,8 @@ pto_svg_append_core_labels (PtoPicture *picture)
 
       pto_svg_append_rect (text, "track", track, top + picture->row / 2 - 2.5, track_width, 5);
       g_string_append (text, "/>");
-      pto_svg_append_rect (text, "busy", track, top + picture->row / 2 - 2.5, track_width * busy,
-                           5);
-      g_string_append (text, "/>\n");
+      pto_svg_append_box (picture, "busy", track, top + picture->row / 2 - 2.5, track_width * busy,
+                          5);
       pto_trace_append_fixed (share, 100.0 * busy, 0);
       g_string_append (share, " %");
       pto_svg_append_label (picture, style, PTO_SVG_WIDTH - PTO_SVG_MARGIN,
@@ -244,9 +242,8 @@ pto_svg_append_fold (PtoPicture *picture)
   if (picture->n_folded_clusters == 0)
     return;
   text = dup_folded (picture);
-  pto_svg_append_rect (picture->text, "fold", PTO_SVG_MARGIN, picture->fold_top,
-                       PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, FOLD);
-  g_string_append (picture->text, "/>\n");
+  pto_svg_append_box (picture, "fold", PTO_SVG_MARGIN, picture->fold_top,
+                      PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, FOLD);
   pto_svg_append_label (picture, "cluster", PTO_SVG_MARGIN + 4, picture->fold_top + FOLD / 2 + 3.5,
                         text);
 }

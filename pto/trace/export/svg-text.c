@@ -31,11 +31,13 @@ pto_svg_append_number (GString *text, double value)
 }
 
 void
-pto_svg_append_attribute (GString *text, const char *name, double value)
+pto_svg_append_numbers (GString *text, const char *form, const double *values)
 {
-  g_string_append_printf (text, " %s=\"", name);
-  pto_svg_append_number (text, value);
-  g_string_append_c (text, '"');
+  for (const char *c = form; *c != '\0'; c++)
+    if (*c == '#')
+      pto_svg_append_number (text, *values++);
+    else
+      g_string_append_c (text, *c);
 }
 
 void
@@ -102,6 +104,25 @@ pto_svg_append_microseconds (GString *text, guint64 ns)
   g_string_append (text, " \302\265s");
 }
 
+void
+pto_svg_append_stretch (GString *text, guint64 start, guint64 end)
+{
+  pto_trace_append_us (text, start);
+  g_string_append (text, " to ");
+  pto_trace_append_us (text, end);
+  g_string_append (text, " \302\265s");
+}
+
+void
+pto_svg_append_percent (GString *text, guint64 busy, guint64 start, guint64 end)
+{
+  if (end <= start)
+    return;
+  g_string_append (text, ", ");
+  pto_trace_append_fixed (text, MIN (100.0 * (double) busy / (double) (end - start), 100), 0);
+  g_string_append (text, " % of it");
+}
+
 double
 pto_svg_x (const PtoPicture *picture, guint64 time)
 {
@@ -119,9 +140,7 @@ pto_svg_append_label (PtoPicture *picture, const char *style, double x, double y
                       const char *string)
 {
   g_string_append_printf (picture->text, "<text class=\"%s\"", style);
-  pto_svg_append_attribute (picture->text, "x", x);
-  pto_svg_append_attribute (picture->text, "y", y);
-  g_string_append_c (picture->text, '>');
+  pto_svg_append_numbers (picture->text, " x=\"#\" y=\"#\">", (const double[]){ x, y });
   pto_svg_append_escaped (picture->text, string);
   g_string_append (picture->text, "</text>\n");
 }
@@ -131,8 +150,14 @@ pto_svg_append_rect (GString *text, const char *style, double x, double y, doubl
                      double height)
 {
   g_string_append_printf (text, "<rect class=\"%s\"", style);
-  pto_svg_append_attribute (text, "x", x);
-  pto_svg_append_attribute (text, "y", y);
-  pto_svg_append_attribute (text, "width", width);
-  pto_svg_append_attribute (text, "height", height);
+  pto_svg_append_numbers (text, " x=\"#\" y=\"#\" width=\"#\" height=\"#\"",
+                          (const double[]){ x, y, width, height });
+}
+
+void
+pto_svg_append_box (PtoPicture *picture, const char *style, double x, double y, double width,
+                    double height)
+{
+  pto_svg_append_rect (picture->text, style, x, y, width, height);
+  g_string_append (picture->text, "/>\n");
 }

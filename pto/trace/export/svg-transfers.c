@@ -10,69 +10,25 @@
 
 #include "svg.h"
 
-static double
-get_x (const PtoPicture *picture, const PtoTraceTransfer *transfer)
+void
+pto_svg_collect_transfers (PtoPicture *picture)
 {
-  return pto_svg_x (picture, transfer->start);
-}
-
-static double
-get_end (const PtoPicture *picture, const PtoTraceTransfer *transfer)
-{
-  return pto_svg_x (picture, transfer->end);
-}
-
-/* Those of one way that take time. */
-static GPtrArray *
-list_one_way (const PtoPicture *picture, guint core, gboolean is_back)
-{
-  GPtrArray *list = pto_trace_list_transfers (picture->analysis, core);
-
-  for (guint i = list->len; i-- > 0;)
-    {
-      const PtoTraceTransfer *transfer = g_ptr_array_index (list, i);
-
-      if (transfer->bytes == 0 || transfer->is_back != is_back)
-        g_ptr_array_remove_index (list, i);
-    }
-  return list;
-}
-
-static guint
-clump_length (const PtoPicture *picture, const GPtrArray *list, guint first, double narrow)
-{
-  const PtoTraceTransfer *transfer = g_ptr_array_index (list, first);
-  double start = get_x (picture, transfer);
-  double end = get_end (picture, transfer);
-  guint n = 1;
-
-  if (end - start >= narrow)
-    return 1;
-  for (; first + n < list->len; n++)
-    {
-      const PtoTraceTransfer *next = g_ptr_array_index (list, first + n);
-
-      if (!pto_svg_joins (start, end, get_x (picture, next), get_end (picture, next), narrow))
-        break;
-      end = MAX (end, get_end (picture, next));
-    }
-  return n;
-}
-
-guint
-pto_svg_count_transfers (const PtoPicture *picture, double narrow)
-{
-  guint n = 0;
-
   for (guint c = 0; picture->analysis->transfers->len > 0 && c < picture->analysis->n_cores; c++)
-    for (guint way = 0; way < 2; way++)
-      {
-        g_autoptr (GPtrArray) list = list_one_way (picture, c, way == 1);
+    {
+      g_autoptr (GPtrArray) list = pto_trace_list_transfers (picture->analysis, c);
+      /* There and back. */
+      PtoSvgRow *ways[]
+          = { pto_svg_rows_add (picture->transfers, c), pto_svg_rows_add (picture->transfers, c) };
 
-        for (guint i = 0; i < list->len; n++)
-          i += clump_length (picture, list, i, narrow);
-      }
-  return n;
+      for (guint i = 0; i < list->len; i++)
+        {
+          const PtoTraceTransfer *transfer = g_ptr_array_index (list, i);
+          PtoSvgBar bar = { .start = transfer->start, .end = transfer->end, .transfer = transfer };
+
+          if (transfer->bytes > 0)
+            g_array_append_val (ways[transfer->is_back ? 1 : 0]->bars, bar);
+        }
+    }
 }
 
 void
@@ -87,24 +43,22 @@ pto_svg_append_moved (GString *text, const guint64 sum[PTO_TRACE_N_MOVED])
 }
 
 static void
-append_transfers (PtoPicture *picture, const GPtrArray *list, guint first, guint n)
+draw (PtoPicture *picture, const PtoSvgRow *row, const PtoSvgBar *bars, guint n)
 {
-  const PtoTraceTransfer *from = g_ptr_array_index (list, first);
+  const PtoTraceTransfer *from = bars[0].transfer;
   GString *text = picture->text;
-  g_autofree char *core = pto_trace_dup_core_name (picture->trace, from->core);
+  g_autofree char *core = pto_trace_dup_core_name (picture->trace, row->core);
   double height = (picture->row - 3) / 2;
-  double top = picture->core_top[from->core] + 1 + (from->is_back ? height + 1 : 0);
+  double top = picture->core_top[row->core] + 1 + (from->is_back ? height + 1 : 0);
   guint64 bytes = 0;
   guint64 end = 0;
 
-  for (guint i = first; i < first + n; i++)
+  for (guint i = 0; i < n; i++)
     {
-      const PtoTraceTransfer *transfer = g_ptr_array_index (list, i);
-
-      bytes += transfer->bytes;
-      end = MAX (end, transfer->end);
+      bytes += bars[i].transfer->bytes;
+      end = MAX (end, bars[i].end);
     }
-  pto_svg_append_rect (text, pto_trace_get_way (from), get_x (picture, from), top,
+  pto_svg_append_rect (text, pto_trace_get_way (from), pto_svg_x (picture, from->start), top,
                        MAX ((double) (end - from->start) * picture->scale, 0.5), height);
   g_string_append (text, "><title>");
   pto_svg_append_grouped (text, bytes);
@@ -115,30 +69,22 @@ append_transfers (PtoPicture *picture, const GPtrArray *list, guint first, guint
     g_string_append_printf (text, ", %u times", n);
   else if (from->task != PTO_TASK_NONE)
     {
-      g_autofree char *label = pto_trace_dup_task_label (from->task);
-
-      g_string_append_printf (text, " for task %s", label);
+      g_string_append (text, " for task ");
+      pto_trace_append_task_label (text, from->task);
     }
   g_string_append_c (text, '\n');
-  pto_trace_append_us (text, from->start);
-  g_string_append (text, " to ");
-  pto_trace_append_us (text, end);
-  g_string_append (text, " \302\265s</title></rect>\n");
+  pto_svg_append_stretch (text, from->start, end);
+  g_string_append (text, "</title></rect>\n");
 }
 
 void
 pto_svg_append_transfers (PtoPicture *picture)
 {
-  for (guint c = 0; picture->analysis->transfers->len > 0 && c < picture->analysis->n_cores; c++)
-    for (guint way = 0; way < 2 && !picture->is_folded[c]; way++)
-      {
-        g_autoptr (GPtrArray) list = list_one_way (picture, c, way == 1);
-        guint n;
+  for (guint r = 0; r < picture->transfers->len; r++)
+    {
+      const PtoSvgRow *row = g_ptr_array_index (picture->transfers, r);
 
-        for (guint i = 0; i < list->len; i += n)
-          {
-            n = clump_length (picture, list, i, picture->narrow);
-            append_transfers (picture, list, i, n);
-          }
-      }
+      if (!picture->is_folded[row->core])
+        pto_svg_append_bars (picture, row, picture->narrow, draw);
+    }
 }

@@ -19,86 +19,14 @@
 
 #define LABELS 116 /* room left of the plot */
 #define BUSY 84    /* room right of it */
+#define MAX_BARS 6000
+#define MAX_INNER_BARS 3000
 #define CONTROL_ROW 15
 #define READY_CHART 72
 #define LIVE_CHART 72
 #define SCOPE_CHART 34
 
-/* Light enough for black letters; no red, which is the critical path's. */
-static const char *const colours[]
-    = { "#7cc0ee", "#f4b548", "#56b894", "#d9a0c4", "#f3ea84", "#5b95cf", "#c3c8cf", "#c19a6b" };
-/* What is drawn on a 6 x 6 cell; the n-th kernel takes the n-th colour and the n-th hatching. */
-static const char *const hatchings[] = {
-  NULL,
-  "M-1.5 1.5L1.5-1.5M0 6L6 0M4.5 7.5L7.5 4.5",
-  "M1.5 1.1v.8M4.5 4.1v.8",
-  "M-1.5 4.5L1.5 7.5M0 0L6 6M4.5-1.5L7.5 1.5",
-  "M0 1.5H6M0 4.5H6",
-  "M1.5 0V6M4.5 0V6",
-  "M0 0L6 6M0 6L6 0",
-  "M3 0V6M0 3H6",
-};
 static const char *const ring_greys[PTO_RINGS] = { "#33475b", "#6d869c", "#a5b8c8", "#d5dfe7" };
-
-const char *
-pto_svg_get_colour (guint number)
-{
-  return colours[number % G_N_ELEMENTS (colours)];
-}
-
-const char *
-pto_svg_get_hatching (guint number)
-{
-  guint n = G_N_ELEMENTS (hatchings);
-
-  return hatchings[(number + number / n * 3) % n];
-}
-
-guint
-pto_svg_get_style (const PtoPicture *picture, guint32 kernel)
-{
-  return GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, GUINT_TO_POINTER (kernel))) - 1;
-}
-
-static gint
-compare_legend (gconstpointer a, gconstpointer b)
-{
-  const PtoLegendEntry *x = a;
-  const PtoLegendEntry *y = b;
-
-  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
-}
-
-static void
-collect_kernels (PtoPicture *picture)
-{
-  for (guint i = 0; i < picture->analysis->n_entries; i++)
-    {
-      const PtoTraceEntry *task = &picture->analysis->tasks[i];
-      gpointer key = GUINT_TO_POINTER (task->kernel);
-      guint position = GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, key));
-
-      if (task->core == PTO_TRACE_NOWHERE)
-        continue;
-      if (position == 0)
-        {
-          PtoLegendEntry entry
-              = { task->kernel, 0, pto_trace_dup_kernel_name (picture->trace, task->kernel) };
-
-          g_array_append_val (picture->legend, entry);
-          position = picture->legend->len;
-          g_hash_table_insert (picture->styles, key, GUINT_TO_POINTER (position));
-        }
-      g_array_index (picture->legend, PtoLegendEntry, position - 1).runs++;
-    }
-
-  g_array_sort (picture->legend, compare_legend);
-  for (guint i = 0; i < picture->legend->len; i++)
-    g_hash_table_insert (
-        picture->styles,
-        GUINT_TO_POINTER (g_array_index (picture->legend, PtoLegendEntry, i).kernel),
-        GUINT_TO_POINTER (i + 1));
-}
 
 static void
 append_definitions (PtoPicture *picture)
@@ -143,20 +71,20 @@ append_definitions (PtoPicture *picture)
                            ".received{fill:#b86f00}\n");
   for (guint r = 0; r < PTO_RINGS; r++)
     g_string_append_printf (text, ".r%u{fill:%s}\n", r, ring_greys[r]);
-  for (guint i = 0; i < picture->legend->len; i++)
+  for (guint i = 0; i < picture->legend->list->len; i++)
     g_string_append_printf (text, ".k%u{fill:url(#p%u)}\n.t%u{stroke:%s}\n", i, i, i,
-                            pto_svg_get_colour (i));
+                            pto_legend_get_colour (i));
   g_string_append (text, "</style>\n<defs>\n");
 
-  for (guint i = 0; i < picture->legend->len; i++)
+  for (guint i = 0; i < picture->legend->list->len; i++)
     {
-      const char *hatching = pto_svg_get_hatching (i);
+      const char *hatching = pto_legend_get_hatching (i);
 
       g_string_append_printf (text,
                               "<pattern id=\"p%u\" width=\"6\" height=\"6\" "
                               "patternUnits=\"userSpaceOnUse\">"
                               "<rect width=\"6\" height=\"6\" fill=\"%s\"/>",
-                              i, pto_svg_get_colour (i));
+                              i, pto_legend_get_colour (i));
       if (hatching != NULL)
         g_string_append_printf (text,
                                 "<path d=\"%s\" stroke=\"#17324a\" stroke-width=\".9\" "
@@ -231,112 +159,85 @@ append_header (PtoPicture *picture)
   return y + 14;
 }
 
-/* A key of the legend is a sample, 24 by 13 at x and y, and its label. */
-static double
-get_key_width (const char *label)
+/* A key of the legend: up to two boxes in 24 by 13, and its label. */
+typedef struct
 {
-  return 30 + pto_svg_text_width (label, 12.5) + 18;
-}
+  const char *label;
+  struct
+  {
+    const char *style;
+    double x, y, width, height;
+    const char *end;
+  } boxes[2];
+} Key;
 
-/* Where its sample goes: on a new line when this one is full. */
+/* Each after the one before it, or on a new line when that is full. Of no boxes: a scheduler's
+ * ticks. */
 static void
-begin_key (const char *label, double *x, double *y)
+append_key (PtoPicture *picture, const Key *key, double *x, double *y)
 {
-  if (*x > PTO_SVG_MARGIN && *x + get_key_width (label) > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
+  double width = 30 + pto_svg_text_width (key->label, 12.5) + 18;
+  gboolean is_drawn = FALSE;
+
+  if (*x > PTO_SVG_MARGIN && *x + width > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
     {
       *x = PTO_SVG_MARGIN;
       *y += 22;
     }
-}
-
-static void
-end_key (PtoPicture *picture, const char *label, double *x, double y)
-{
-  pto_svg_append_label (picture, "legend", *x + 30, y + 11, label);
-  *x += get_key_width (label);
+  for (guint i = 0; i < G_N_ELEMENTS (key->boxes) && key->boxes[i].style != NULL; i++)
+    {
+      pto_svg_append_rect (picture->text, key->boxes[i].style, *x + key->boxes[i].x,
+                           *y + key->boxes[i].y, key->boxes[i].width, key->boxes[i].height);
+      g_string_append (picture->text, key->boxes[i].end);
+      is_drawn = TRUE;
+    }
+  if (!is_drawn)
+    pto_svg_append_numbers (picture->text,
+                            "<path class=\"dispatch\" d=\"M# #v6m5-6v6m5-6v6\"/>\n"
+                            "<path class=\"complete\" d=\"M# #v6m5-6v6m5-6v6\"/>\n",
+                            (const double[]){ *x + 6, *y, *x + 8, *y + 7 });
+  pto_svg_append_label (picture, "legend", *x + 30, *y + 11, key->label);
+  *x += width;
 }
 
 static double
 append_legend (PtoPicture *picture, double y)
 {
-  static const char critical[] = "critical path";
-  static const char failed[] = "failed";
-  static const char joined[] = "many short tasks: as high as busy";
-  static const char ticks[] = "scheduler: dispatch above, complete below";
-  static const char stall[] = "submitter waits";
-  static const char moved[] = "tensors: sent above, received below";
-  GString *text = picture->text;
+  static const Key keys[]
+      = { { "critical path", { { "critical", 1, 1, 22, 11, "/>\n" } } },
+          { "failed", { { "failed", 2, 2, 20, 9, " fill=\"none\"/>\n" } } },
+          { "many short tasks: as high as busy",
+            { { "joined", 0, 0, 24, 13, "/>" }, { "k0", 0, 9, 24, 4, "/>\n" } } },
+          { "scheduler: dispatch above, complete below", { { NULL } } },
+          { "submitter waits", { { "stall", 0, 0, 24, 13, "/>\n" } } },
+          { "tensors: sent above, received below",
+            { { "sent", 0, 0, 12, 6, "/>" }, { "received", 12, 7, 12, 6, "/>\n" } } } };
+  const gboolean is_there[]
+      = { TRUE, picture->analysis->n_failed > 0,    picture->has_joined,
+          TRUE, picture->analysis->stalls->len > 0, picture->analysis->transfers->len > 0 };
   double x = PTO_SVG_MARGIN;
 
-  for (guint i = 0; i < picture->legend->len; i++)
+  for (guint i = 0; i < picture->legend->list->len; i++)
     {
-      const PtoLegendEntry *entry = &g_array_index (picture->legend, PtoLegendEntry, i);
-      g_autoptr (GString) label = g_string_new (NULL);
+      const PtoShownKernel *entry = pto_legend_get (picture->legend, i);
+      gboolean is_long = g_utf8_strlen (entry->name, -1) > 28;
       g_autofree char *style = g_strdup_printf ("k%u", i);
+      g_autofree char *start
+          = is_long ? g_utf8_substring (entry->name, 0, 27) : g_strdup (entry->name);
+      g_autoptr (GString) label = g_string_new (start);
+      Key key
+          = { NULL, { { style, 0, 0, 24, 13, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n" } } };
 
-      if (g_utf8_strlen (entry->name, -1) > 28)
-        {
-          g_autofree char *start = g_utf8_substring (entry->name, 0, 27);
-
-          g_string_append_printf (label, "%s\342\200\246", start);
-        }
-      else
-        g_string_append (label, entry->name);
+      if (is_long)
+        g_string_append (label, "\342\200\246");
       g_string_append (label, "  \303\227");
       pto_svg_append_grouped (label, entry->runs);
-      begin_key (label->str, &x, &y);
-      pto_svg_append_rect (text, style, x, y, 24, 13);
-      g_string_append (text, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n");
-      end_key (picture, label->str, &x, y);
+      key.label = label->str;
+      append_key (picture, &key, &x, &y);
     }
-
-  begin_key (critical, &x, &y);
-  pto_svg_append_rect (text, "critical", x + 1, y + 1, 22, 11);
-  g_string_append (text, "/>\n");
-  end_key (picture, critical, &x, y);
-  if (picture->analysis->n_failed > 0)
-    {
-      begin_key (failed, &x, &y);
-      pto_svg_append_rect (text, "failed", x + 2, y + 2, 20, 9);
-      g_string_append (text, " fill=\"none\"/>\n");
-      end_key (picture, failed, &x, y);
-    }
-  if (picture->has_joined)
-    {
-      begin_key (joined, &x, &y);
-      pto_svg_append_rect (text, "joined", x, y, 24, 13);
-      g_string_append (text, "/>");
-      pto_svg_append_rect (text, "k0", x, y + 9, 24, 4);
-      g_string_append (text, "/>\n");
-      end_key (picture, joined, &x, y);
-    }
-  begin_key (ticks, &x, &y);
-  g_string_append (text, "<path class=\"dispatch\" d=\"M");
-  pto_svg_append_number (text, x + 6);
-  g_string_append_c (text, ' ');
-  pto_svg_append_number (text, y);
-  g_string_append (text, "v6m5-6v6m5-6v6\"/>\n<path class=\"complete\" d=\"M");
-  pto_svg_append_number (text, x + 8);
-  g_string_append_c (text, ' ');
-  pto_svg_append_number (text, y + 7);
-  g_string_append (text, "v6m5-6v6m5-6v6\"/>\n");
-  end_key (picture, ticks, &x, y);
-  if (picture->analysis->stalls->len > 0)
-    {
-      begin_key (stall, &x, &y);
-      pto_svg_append_rect (text, "stall", x, y, 24, 13);
-      g_string_append (text, "/>\n");
-      end_key (picture, stall, &x, y);
-    }
-  if (picture->analysis->transfers->len > 0)
-    {
-      begin_key (moved, &x, &y);
-      pto_svg_append_rect (text, "sent", x, y, 12, 6);
-      g_string_append (text, "/>");
-      pto_svg_append_rect (text, "received", x + 12, y + 7, 12, 6);
-      g_string_append (text, "/>\n");
-      end_key (picture, moved, &x, y);
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (is_there[i])
+      append_key (picture, &keys[i], &x, &y);
   return y + 13 + 12;
 }
 
@@ -356,12 +257,7 @@ append_ticks (PtoPicture *picture, const char *style, const GArray *times, doubl
 
       if (i > 0 && x - last < 0.5)
         continue;
-      g_string_append_c (text, 'M');
-      pto_svg_append_number (text, x);
-      g_string_append_c (text, ' ');
-      pto_svg_append_number (text, y);
-      g_string_append_c (text, 'v');
-      pto_svg_append_number (text, height);
+      pto_svg_append_numbers (text, "M# #v#", (const double[]){ x, y, height });
       last = x;
     }
   g_string_append (text, "\"/>\n");
@@ -408,7 +304,7 @@ append_stalls (PtoPicture *picture, double y)
       g_string_append (text, " to ");
       pto_svg_append_microseconds (text, end);
       if (n > 1)
-        pto_svg_append_share (text, waited, stall->start, end);
+        pto_svg_append_percent (text, waited, stall->start, end);
       g_string_append (text, "</title></rect>\n");
       i += n;
     }
@@ -436,13 +332,8 @@ append_control (PtoPicture *picture, double y)
       double top = y + CONTROL_ROW * (s + 1);
 
       pto_svg_append_label (picture, "row\" font-size=\"10", picture->left - 8, top + 11, name);
-      g_string_append (picture->text, "<path class=\"grid\" d=\"M");
-      pto_svg_append_number (picture->text, picture->left);
-      g_string_append_c (picture->text, ' ');
-      pto_svg_append_number (picture->text, top);
-      g_string_append_c (picture->text, 'h');
-      pto_svg_append_number (picture->text, width);
-      g_string_append (picture->text, "\"/>\n");
+      pto_svg_append_numbers (picture->text, "<path class=\"grid\" d=\"M# #h#\"/>\n",
+                              (const double[]){ picture->left, top, width });
       for (guint half = 0; half < 2; half++)
         {
           g_array_set_size (times, 0);
@@ -487,16 +378,8 @@ append_axis (PtoPicture *picture, double top, double bottom, double label_top, d
 
   g_string_append (text, "<path class=\"grid\" d=\"");
   for (guint64 i = 0; i < n_ticks; i++)
-    {
-      guint64 time = i * distance;
-
-      g_string_append_c (text, 'M');
-      pto_svg_append_number (text, pto_svg_x (picture, time));
-      g_string_append_c (text, ' ');
-      pto_svg_append_number (text, top);
-      g_string_append_c (text, 'V');
-      pto_svg_append_number (text, bottom);
-    }
+    pto_svg_append_numbers (text, "M# #V#",
+                            (const double[]){ pto_svg_x (picture, i * distance), top, bottom });
   g_string_append (text, "\"/>\n");
   for (guint64 i = 0; i < n_ticks; i++)
     {
@@ -512,9 +395,18 @@ append_axis (PtoPicture *picture, double top, double bottom, double label_top, d
           g_string_append_len (label, all, distance % 100 == 0 ? 1 : distance % 10 == 0 ? 2 : 3);
         }
       pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_top, label->str);
-      if (label_bottom > 0)
-        pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_bottom, label->str);
+      pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_bottom, label->str);
     }
+}
+
+/* From a point down to the task's row at once, then along it for as long as the task waited. */
+static void
+append_link (const PtoPicture *picture, GString *chain, double x, double y,
+             const PtoTraceEntry *task)
+{
+  pto_svg_append_numbers (chain, "M# #V#H#",
+                          (const double[]){ x, y, picture->core_top[task->core] + picture->row / 2,
+                                            pto_svg_x (picture, task->start) });
 }
 
 /* An outline around every task of the path, and a line from each to the next. It begins on the
@@ -525,6 +417,7 @@ append_critical_path (PtoPicture *picture)
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
   g_autoptr (GString) chain = g_string_new (NULL);
+  const PtoTraceEntry *before = NULL;
   double last_x = -1;
   guint last_core = G_MAXUINT;
 
@@ -533,17 +426,9 @@ append_critical_path (PtoPicture *picture)
       const PtoTraceEntry *first = &analysis->tasks[analysis->critical[0]];
       double submit = pto_svg_x (picture, analysis->critical_submit);
 
-      pto_svg_append_rect (text, "critical", picture->left, picture->control_top + 1,
-                           MAX (submit - picture->left, 0.3), CONTROL_ROW - 3);
-      g_string_append (text, "/>\n");
-      g_string_append_c (chain, 'M');
-      pto_svg_append_number (chain, submit);
-      g_string_append_c (chain, ' ');
-      pto_svg_append_number (chain, picture->control_top + CONTROL_ROW - 2);
-      g_string_append_c (chain, 'V');
-      pto_svg_append_number (chain, picture->core_top[first->core] + picture->row / 2);
-      g_string_append_c (chain, 'H');
-      pto_svg_append_number (chain, pto_svg_x (picture, first->start));
+      pto_svg_append_box (picture, "critical", picture->left, picture->control_top + 1,
+                          MAX (submit - picture->left, 0.3), CONTROL_ROW - 3);
+      append_link (picture, chain, submit, picture->control_top + CONTROL_ROW - 2, first);
     }
   for (guint i = 0; i < analysis->n_critical; i++)
     {
@@ -552,38 +437,25 @@ append_critical_path (PtoPicture *picture)
       double end = pto_svg_x (picture, task->end);
       double top = picture->core_top[task->core];
 
-      if (i > 0)
-        {
-          const PtoTraceEntry *before = &analysis->tasks[analysis->critical[i - 1]];
-
-          if (before->core != task->core)
-            {
-              g_string_append_c (chain, 'M');
-              pto_svg_append_number (chain, pto_svg_x (picture, before->end));
-              g_string_append_c (chain, ' ');
-              pto_svg_append_number (chain, picture->core_top[before->core] + picture->row / 2);
-              /* Down at once, then along the row for as long as the task waited. */
-              g_string_append_c (chain, 'V');
-              pto_svg_append_number (chain, top + picture->row / 2);
-              g_string_append_c (chain, 'H');
-              pto_svg_append_number (chain, x);
-            }
-        }
+      if (before != NULL && before->core != task->core)
+        append_link (picture, chain, pto_svg_x (picture, before->end),
+                     picture->core_top[before->core] + picture->row / 2, task);
+      before = task;
       /* What ends in the same pixel as the outline before it would only make the red thicker. */
       if (task->core == last_core && end - last_x < 1)
         continue;
-      pto_svg_append_rect (text, "critical", x, top + 0.5, MAX (end - x - 0.5, 0.3),
-                           picture->row - 1);
-      g_string_append (text, "/>\n");
+      pto_svg_append_box (picture, "critical", x, top + 0.5, MAX (end - x - 0.5, 0.3),
+                          picture->row - 1);
       last_x = end;
       last_core = task->core;
     }
   if (chain->len > 0)
     {
       /* Many lines side by side would cover the rows. */
-      g_string_append (text, "<path class=\"chain\"");
-      pto_svg_append_attribute (text, "opacity", CLAMP (120.0 / analysis->n_critical, 0.2, 0.8));
-      g_string_append_printf (text, " d=\"%s\"/>\n", chain->str);
+      const double opacity = CLAMP (120.0 / analysis->n_critical, 0.2, 0.8);
+
+      pto_svg_append_numbers (text, "<path class=\"chain\" opacity=\"#\" d=\"", &opacity);
+      g_string_append_printf (text, "%s\"/>\n", chain->str);
     }
 }
 
@@ -619,32 +491,22 @@ append_steps (PtoPicture *picture, const char *style, const guint32 *low, const 
 {
   GString *text = picture->text;
 
-  g_string_append_printf (text, "<path class=\"%s\" d=\"M", style);
-  pto_svg_append_number (text, picture->left);
-  g_string_append_c (text, ' ');
-  pto_svg_append_number (text, ground - unit * (low != NULL ? low[0] : 0));
-  g_string_append_c (text, 'V');
-  pto_svg_append_number (text, ground - unit * high[0]);
+  g_string_append_printf (text, "<path class=\"%s\" d=\"", style);
+  pto_svg_append_numbers (text, "M# #V#",
+                          (const double[]){ picture->left,
+                                            ground - unit * (low != NULL ? low[0] : 0),
+                                            ground - unit * high[0] });
   for (guint i = 1; i < n; i++)
     if (high[i] != high[i - 1])
-      {
-        g_string_append_c (text, 'H');
-        pto_svg_append_number (text, picture->left + i);
-        g_string_append_c (text, 'V');
-        pto_svg_append_number (text, ground - unit * high[i]);
-      }
-  g_string_append_c (text, 'H');
-  pto_svg_append_number (text, picture->right);
-  g_string_append_c (text, 'V');
-  pto_svg_append_number (text, ground - unit * (low != NULL ? low[n - 1] : 0));
+      pto_svg_append_numbers (text, "H#V#",
+                              (const double[]){ picture->left + i, ground - unit * high[i] });
+  pto_svg_append_numbers (
+      text, "H#V#",
+      (const double[]){ picture->right, ground - unit * (low != NULL ? low[n - 1] : 0) });
   for (guint i = n - 1; low != NULL && i > 0; i--)
     if (low[i] != low[i - 1])
-      {
-        g_string_append_c (text, 'H');
-        pto_svg_append_number (text, picture->left + i);
-        g_string_append_c (text, 'V');
-        pto_svg_append_number (text, ground - unit * low[i - 1]);
-      }
+      pto_svg_append_numbers (text, "H#V#",
+                              (const double[]){ picture->left + i, ground - unit * low[i - 1] });
   g_string_append (text, "Z\"/>\n");
 }
 
@@ -663,23 +525,14 @@ static double
 append_chart_frame (PtoPicture *picture, double y, double height, const char *name,
                     const char *note, guint32 most)
 {
-  GString *text = picture->text;
   g_autoptr (GString) value = g_string_new (NULL);
   double ground = y + height;
 
-  g_string_append (text, "<path class=\"frame\" d=\"M");
-  pto_svg_append_number (text, picture->left);
-  g_string_append_c (text, ' ');
-  pto_svg_append_number (text, ground);
-  g_string_append_c (text, 'H');
-  pto_svg_append_number (text, picture->right);
-  g_string_append (text, "\"/>\n<path class=\"grid\" d=\"M");
-  pto_svg_append_number (text, picture->left);
-  g_string_append_c (text, ' ');
-  pto_svg_append_number (text, y);
-  g_string_append_c (text, 'H');
-  pto_svg_append_number (text, picture->right);
-  g_string_append (text, "\"/>\n");
+  pto_svg_append_numbers (
+      picture->text,
+      "<path class=\"frame\" d=\"M# #H#\"/>\n"
+      "<path class=\"grid\" d=\"M# #H#\"/>\n",
+      (const double[]){ picture->left, ground, picture->right, picture->left, y, picture->right });
   pto_svg_append_label (picture, "head", PTO_SVG_MARGIN + 4, y + 12, name);
   pto_svg_append_label (picture, "note", PTO_SVG_MARGIN + 4, y + 27, note);
   pto_svg_append_grouped (value, most);
@@ -689,10 +542,9 @@ append_chart_frame (PtoPicture *picture, double y, double height, const char *na
 }
 
 static void
-append_key (PtoPicture *picture, const char *style, double x, double y, const char *label)
+append_chart_key (PtoPicture *picture, const char *style, double x, double y, const char *label)
 {
-  pto_svg_append_rect (picture->text, style, x, y - 8, 12, 8);
-  g_string_append (picture->text, "/>\n");
+  pto_svg_append_box (picture, style, x, y - 8, 12, 8);
   pto_svg_append_label (picture, "note", x + 16, y, label);
 }
 
@@ -717,8 +569,8 @@ append_charts (PtoPicture *picture, double y)
   if (!pto_trace_is_level (picture->trace))
     {
       append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
-      append_key (picture, "aic", PTO_SVG_MARGIN + 4, y + 43, "AIC");
-      append_key (picture, "aiv", PTO_SVG_MARGIN + 54, y + 43, "AIV");
+      append_chart_key (picture, "aic", PTO_SVG_MARGIN + 4, y + 43, "AIC");
+      append_chart_key (picture, "aiv", PTO_SVG_MARGIN + 54, y + 43, "AIV");
     }
   y += READY_CHART + 20;
 
@@ -742,7 +594,7 @@ append_charts (PtoPicture *picture, double y)
         continue;
       append_steps (picture, style, levels[r], levels[r + 1], n, ground,
                     LIVE_CHART / (double) MAX (most, 1));
-      append_key (picture, style, PTO_SVG_MARGIN + 4 + 28 * keys++, y + 43, label);
+      append_chart_key (picture, style, PTO_SVG_MARGIN + 4 + 28 * keys++, y + 43, label);
     }
   for (guint r = 0; r <= PTO_RINGS; r++)
     g_free (levels[r]);
@@ -793,15 +645,19 @@ pto_trace_to_svg (PtoTrace *self)
   picture.trace = self;
   picture.analysis = pto_trace_get_analysis (self);
   picture.text = g_string_new (NULL);
-  picture.legend = g_array_new (FALSE, FALSE, sizeof (PtoLegendEntry));
-  picture.styles = g_hash_table_new (NULL, NULL);
+  picture.shown = pto_shown_list_rows (self);
+  picture.legend = pto_legend_new (self, picture.shown);
+  picture.runs = pto_svg_rows_new ();
+  picture.transfers = pto_svg_rows_new ();
+  picture.inner = pto_svg_rows_new ();
   picture.left = PTO_SVG_MARGIN + LABELS;
   picture.right = PTO_SVG_WIDTH - PTO_SVG_MARGIN - BUSY;
   picture.scale = (picture.right - picture.left) / (double) MAX (picture.analysis->last, 1);
-  collect_kernels (&picture);
+  pto_svg_collect_runs (&picture);
+  pto_svg_collect_transfers (&picture);
   pto_svg_collect_inner (&picture);
-  pto_svg_measure_bars (&picture);
-  pto_svg_measure_inner (&picture);
+  picture.narrow = pto_svg_measure_bars (&picture, picture.runs, picture.transfers, MAX_BARS);
+  picture.inner_narrow = pto_svg_measure_bars (&picture, picture.inner, NULL, MAX_INNER_BARS);
 
   append_definitions (&picture);
   y = append_header (&picture);
@@ -810,17 +666,16 @@ pto_trace_to_svg (PtoTrace *self)
   y = axis_top + 8;
   picture.control_top = y;
   y = pto_svg_place_cores (&picture, y + CONTROL_ROW * (1 + self->topology.n_schedulers) + 18);
-  pto_svg_append_rect (picture.text, "band", PTO_SVG_MARGIN, picture.control_top,
-                       picture.right - PTO_SVG_MARGIN,
-                       CONTROL_ROW * (1 + self->topology.n_schedulers));
-  g_string_append (picture.text, "/>\n");
+  pto_svg_append_box (&picture, "band", PTO_SVG_MARGIN, picture.control_top,
+                      picture.right - PTO_SVG_MARGIN,
+                      CONTROL_ROW * (1 + self->topology.n_schedulers));
   pto_svg_append_core_labels (&picture);
   append_axis (&picture, picture.control_top, y, axis_top, y + 16);
   pto_svg_append_fold (&picture);
   append_control (&picture, picture.control_top);
   charts_top = y + 44;
   pto_svg_append_transfers (&picture);
-  pto_svg_append_bars (&picture);
+  pto_svg_append_runs (&picture);
   pto_svg_append_inner (&picture);
   append_critical_path (&picture);
   pto_svg_append_label (&picture, "note", PTO_SVG_MARGIN + 4, picture.rows_bottom + 16,
@@ -843,11 +698,12 @@ pto_trace_to_svg (PtoTrace *self)
   g_string_append (document, "</svg>\n");
 
   g_string_free (picture.text, TRUE);
-  for (guint i = 0; i < picture.legend->len; i++)
-    g_free (g_array_index (picture.legend, PtoLegendEntry, i).name);
-  g_array_unref (picture.legend);
-  g_hash_table_unref (picture.styles);
-  pto_svg_clear_inner (&picture);
+  pto_legend_free (picture.legend);
+  g_ptr_array_unref (picture.shown);
+  g_ptr_array_unref (picture.runs);
+  g_ptr_array_unref (picture.transfers);
+  g_ptr_array_unref (picture.inner);
+  g_free (picture.n_inner);
   g_free (picture.core_top);
   g_free (picture.is_folded);
   return g_string_free (document, FALSE);

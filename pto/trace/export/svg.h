@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "trace/model/trace.h"
+#include "shown.h"
 
 G_BEGIN_DECLS
 
@@ -13,23 +13,20 @@ G_BEGIN_DECLS
 
 typedef struct
 {
-  guint32 kernel;
-  guint64 runs;
-  char *name;
-} PtoLegendEntry;
-
-typedef struct
-{
   PtoTrace *trace;
   const PtoTraceAnalysis *analysis;
   GString *text;
-  GArray *legend;      /* PtoLegendEntry, by kernel */
-  GHashTable *styles;  /* kernel -> position in legend + 1 */
-  double left, right;  /* of the plot */
-  double scale;        /* pixels per ns */
-  double row;          /* height of a core's row */
-  double *core_top;    /* per core that is not folded */
-  gboolean *is_folded; /* per core: in a cluster without work, which has no rows */
+  PtoLegend *legend;
+  GPtrArray *shown;     /* PtoShownRow */
+  GPtrArray *runs;      /* PtoSvgRow: of each core */
+  GPtrArray *transfers; /* PtoSvgRow: of a child what is sent, and what comes back */
+  GPtrArray *inner;     /* PtoSvgRow: what lies below the rows of children */
+  guint *n_inner;       /* per core: how many of those */
+  double left, right;   /* of the plot */
+  double scale;         /* pixels per ns */
+  double row;           /* height of a core's row */
+  double *core_top;     /* per core that is not folded */
+  gboolean *is_folded;  /* per core: in a cluster without work, which has no rows */
   guint n_shown_cores;
   guint n_folded_clusters;
   double fold_top;     /* of the line that says so */
@@ -37,18 +34,29 @@ typedef struct
   double inner_narrow; /* the same below the rows */
   gboolean has_joined; /* some did */
   double control_top, rows_top, rows_bottom;
-  GPtrArray **inner;      /* per core: PtoInnerRow, what lies below its row; NULL: nothing */
   guint n_inner_left_out; /* rows for which there was no room */
   gboolean is_stretched;  /* one of those has a virtual clock */
 } PtoPicture;
 
-/* What the kernel of that number in the legend is drawn with: "#7cc0ee"; the path of a hatching on
- * a cell of 6 by 6, or NULL. */
-const char *pto_svg_get_colour (guint number);
-const char *pto_svg_get_hatching (guint number);
+/* A run, or tensors on their way. */
+typedef struct
+{
+  guint64 start; /* in the time of the picture */
+  guint64 end;
+  const PtoTraceEntry *task; /* of a run */
+  const PtoTraceTransfer *transfer;
+  guint style; /* of a run: position in the legend */
+} PtoSvgBar;
 
-/* Of a kernel of the trace: its position in the legend. */
-guint pto_svg_get_style (const PtoPicture *picture, guint32 kernel);
+typedef struct
+{
+  GArray *bars; /* PtoSvgBar, by start */
+  guint core;   /* on whose row they are, or below it */
+  /* Of a row below that: */
+  const char *name;
+  gboolean is_virtual;
+  double top;
+} PtoSvgRow;
 
 /* --- svg-rows.c --- */
 
@@ -61,22 +69,30 @@ void pto_svg_append_fold (PtoPicture *picture);
 
 /* --- svg-bars.c --- */
 
-/* How narrow bars have to be for the picture to stay small. */
-void pto_svg_measure_bars (PtoPicture *picture);
-void pto_svg_append_bars (PtoPicture *picture);
-/* Does the bar that is next join those from start to end? In pixels. */
-gboolean pto_svg_joins (double start, double end, double next, double next_end, double narrow);
-/* One bar for several, which took so many ns in all: as high as that is a share of its width, from
- * the bottom up, and divided among the kernels as parts are, by position in the legend. */
-void pto_svg_append_joined (PtoPicture *picture, const guint64 *parts, guint64 took, double x,
+GPtrArray *pto_svg_rows_new (void);
+PtoSvgRow *pto_svg_rows_add (GPtrArray *rows, guint core);
+void pto_svg_row_add_run (PtoPicture *picture, PtoSvgRow *row, const PtoTracePart *part,
+                          const PtoTraceEntry *task);
+/* How narrow bars have to be to be drawn as one, for no more of runs and others than most. */
+double pto_svg_measure_bars (PtoPicture *picture, const GPtrArray *runs, const GPtrArray *others,
+                             guint most);
+/* Draws a row: n bars at a time, as one. */
+typedef void (*PtoSvgDrawFunc) (PtoPicture *picture, const PtoSvgRow *row, const PtoSvgBar *bars,
+                                guint n);
+void pto_svg_append_bars (PtoPicture *picture, const PtoSvgRow *row, double narrow,
+                          PtoSvgDrawFunc draw);
+/* One bar for several: as high as what ran is a share of its width, from the bottom up, and divided
+ * among the kernels. */
+void pto_svg_append_joined (PtoPicture *picture, const PtoSvgBar *bars, guint n, double x,
                             double width, double top, double height);
-/* ", 8 % of it" */
-void pto_svg_append_share (GString *text, guint64 busy, guint64 from, guint64 to);
+/* ", 8 % of it": of the time from the first start to an end, what ran. */
+void pto_svg_append_share (GString *text, const PtoSvgBar *bars, guint n, guint64 end);
+void pto_svg_collect_runs (PtoPicture *picture);
+void pto_svg_append_runs (PtoPicture *picture);
 
 /* --- svg-transfers.c --- */
 
-/* Bars of what travels, of rows that are there. */
-guint pto_svg_count_transfers (const PtoPicture *picture, double narrow);
+void pto_svg_collect_transfers (PtoPicture *picture);
 void pto_svg_append_transfers (PtoPicture *picture);
 /* "8 bytes sent, 4 received, 0 were there already" */
 void pto_svg_append_moved (GString *text, const guint64 sum[PTO_TRACE_N_MOVED]);
@@ -85,16 +101,24 @@ void pto_svg_append_moved (GString *text, const guint64 sum[PTO_TRACE_N_MOVED]);
 
 /* Two decimals at most, no trailing zeros: these numbers are most of the file. */
 void pto_svg_append_number (GString *text, double value);
-void pto_svg_append_attribute (GString *text, const char *name, double value);
+/* A text in which each # is one of the values. */
+void pto_svg_append_numbers (GString *text, const char *form, const double *values);
 /* The string is UTF-8; characters that XML does not have become U+FFFD. */
 void pto_svg_append_escaped (GString *text, const char *string);
 /* "12 345": groups of three, apart by a thin space. */
 void pto_svg_append_grouped (GString *text, guint64 value);
 /* ns as microseconds, with as many decimals as tell something: four digits in all. */
 void pto_svg_append_microseconds (GString *text, guint64 ns);
+/* "1.000 to 2.500 us" */
+void pto_svg_append_stretch (GString *text, guint64 start, guint64 end);
+/* ", 8 % of it": of the time from start to end; nothing of no time. */
+void pto_svg_append_percent (GString *text, guint64 busy, guint64 start, guint64 end);
 /* Leaves the element open. */
 void pto_svg_append_rect (GString *text, const char *style, double x, double y, double width,
                           double height);
+/* One on a line of its own. */
+void pto_svg_append_box (PtoPicture *picture, const char *style, double x, double y, double width,
+                         double height);
 void pto_svg_append_label (PtoPicture *picture, const char *style, double x, double y,
                            const char *string);
 /* About what a sans-serif font needs. */
@@ -103,14 +127,11 @@ double pto_svg_x (const PtoPicture *picture, guint64 time);
 
 /* --- svg-tree.c --- */
 
-/* Of a level: what is to be drawn below the rows of its workers, and the kernels of that behind the
- * legend's own. */
+/* Of a level: what is to be drawn below the rows of its workers. */
 void pto_svg_collect_inner (PtoPicture *picture);
-void pto_svg_measure_inner (PtoPicture *picture);
 /* What it takes below the row of a child. */
 double pto_svg_get_inner_height (const PtoPicture *picture, guint child);
 /* When rows have their places. */
 void pto_svg_append_inner (PtoPicture *picture);
-void pto_svg_clear_inner (PtoPicture *picture);
 
 G_END_DECLS

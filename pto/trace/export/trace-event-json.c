@@ -2,35 +2,18 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Trace Event format, object form. One process for the control threads, one for every cluster; one
- * thread for each core. A level is one process, of control threads and children; each worker below
- * it that did something comes after it, on the same clock, with all of its runs in one set of rows.
- * Written by hand, not through a tree: a run of 100 000 tasks is 100 MB of text, and its order must
- * be the same every time. Numbers of threads are unique over all processes.
+ * Trace Event format, object form. All runs of a worker below a level have one set of rows, on the
+ * clock of the outermost. Written by hand, not through a tree: a run of 100 000 tasks is 100 MB of
+ * text, and its order must be the same every time. Numbers of threads are unique over all
+ * processes.
  */
 #include "config.h"
 
-#include "trace/model/trace.h"
+#include "tracks.h"
 
-enum
-{
-  PID_CONTROL = 1,
-  PID_CLUSTER = 10, /* + cluster */
-  TID_ORCHESTRATOR = 1,
-  TID_STALLS = 2,
-  TID_SCHEDULER = 10, /* + scheduler */
-  TID_CORE = 1000,    /* + core */
-  TID_TENSORS = 9000, /* + child: what travels to it and back */
-  /* From one worker's numbers to the next one's: more than any chip has of either. */
-  PID_STRIDE = 4096,
-  TID_STRIDE = 16384
-};
-
-/* A worker's rows. */
+/* What a worker's rows have. */
 typedef struct
 {
-  guint number; /* in the order of appearance; 0: the worker that ran */
-  char *path;   /* of it; NULL: a chip without a parent */
   gboolean is_named;
   gboolean has_stalls;
   GHashTable *tensors; /* children that have a row for those */
@@ -38,13 +21,12 @@ typedef struct
 
 typedef struct
 {
-  const PtoTraceView *view;
-  PtoTrace *trace; /* the view's, as what follows */
+  const PtoTracePart *part;
+  PtoTrace *trace; /* the part's, as what follows */
   const PtoTraceAnalysis *analysis;
   Rows *rows;
   GPtrArray *names; /* of kernels, quoted for JSON */
   GString *text;
-  GHashTable *all_rows; /* path -> Rows */
   guint64 n_flows;
   gboolean first;
 } Writer;
@@ -74,14 +56,14 @@ append_quoted (GString *text, const char *string)
 static guint
 number_pid (const Writer *writer, guint pid)
 {
-  return pid + writer->rows->number * PID_STRIDE;
+  return pid + writer->part->worker * PID_STRIDE;
 }
 
 /* 0 is a whole process. */
 static guint
 number_tid (const Writer *writer, guint tid)
 {
-  return tid > 0 ? tid + writer->rows->number * TID_STRIDE : 0;
+  return tid > 0 ? tid + writer->part->worker * TID_STRIDE : 0;
 }
 
 /* Starts an event: {"ph":"X","pid":..,"tid":..,"ts":.. and leaves it open. */
@@ -92,15 +74,15 @@ begin (Writer *writer, char phase, guint pid, guint tid, guint64 time)
   writer->first = FALSE;
   g_string_append_printf (writer->text, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":", phase,
                           number_pid (writer, pid), number_tid (writer, tid));
-  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, time));
+  pto_trace_append_us (writer->text, pto_trace_part_time (writer->part, time));
 }
 
 static void
 append_duration (Writer *writer, guint64 from, guint64 to)
 {
   g_string_append (writer->text, ",\"dur\":");
-  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, to)
-                                         - pto_trace_view_time (writer->view, from));
+  pto_trace_append_us (writer->text, pto_trace_part_time (writer->part, to)
+                                         - pto_trace_part_time (writer->part, from));
 }
 
 /* An argument that is a time; nothing when it was not recorded. */
@@ -110,7 +92,7 @@ append_time (Writer *writer, const char *key, guint64 time)
   if (time == PTO_TRACE_NEVER)
     return;
   g_string_append_printf (writer->text, ",\"%s\":", key);
-  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, time));
+  pto_trace_append_us (writer->text, pto_trace_part_time (writer->part, time));
 }
 
 static void
@@ -132,14 +114,6 @@ append_metadata (Writer *writer, const char *what, guint pid, guint tid, const c
                           pid, tid, what, order);
 }
 
-/* What stands before the name of a process of a chip below others. */
-static char *
-name_process (Writer *writer, const char *name)
-{
-  return writer->rows->path != NULL ? g_strdup_printf ("%s %s", writer->rows->path, name)
-                                    : g_strdup (name);
-}
-
 static void
 append_stall_row (Writer *writer)
 {
@@ -154,7 +128,7 @@ static void
 append_rows (Writer *writer)
 {
   PtoTrace *trace = writer->trace;
-  guint first = writer->rows->number * PID_STRIDE;
+  guint first = writer->part->worker * PID_STRIDE;
   g_autofree char *control = NULL;
   guint last = G_MAXUINT;
 
@@ -164,8 +138,7 @@ append_rows (Writer *writer)
       return;
     }
   writer->rows->is_named = TRUE;
-  control
-      = pto_trace_is_level (trace) ? g_strdup (writer->rows->path) : name_process (writer, "AICPU");
+  control = pto_track_dup_control_name (writer->part);
   append_metadata (writer, "process", PID_CONTROL, 0, control, first);
   append_metadata (writer, "thread", PID_CONTROL, TID_ORCHESTRATOR, "orchestrator", 0);
   append_stall_row (writer);
@@ -189,10 +162,9 @@ append_rows (Writer *writer)
         }
       if (cluster != last)
         {
-          g_autofree char *title = g_strdup_printf ("cluster %u", cluster);
-          g_autofree char *whole = name_process (writer, title);
+          g_autofree char *title = pto_track_dup_cluster_name (writer->part, cluster);
 
-          append_metadata (writer, "process", PID_CLUSTER + cluster, 0, whole, first + 1 + cluster);
+          append_metadata (writer, "process", PID_CLUSTER + cluster, 0, title, first + 1 + cluster);
           last = cluster;
         }
       append_metadata (writer, "thread", PID_CLUSTER + cluster, TID_CORE + c, name, c);
@@ -204,12 +176,8 @@ append_kernel (Writer *writer, guint32 kernel)
 {
   if (kernel < writer->names->len)
     g_string_append (writer->text, g_ptr_array_index (writer->names, kernel));
-  else if (pto_kernel_is_builtin (kernel))
-    g_string_append_printf (writer->text, "\"%s\"", pto_builtin_name (kernel));
-  else if ((gint32) kernel < 0)
-    append_quoted (writer->text, pto_trace_get_kernel_name (writer->trace, kernel));
   else
-    g_string_append_printf (writer->text, "\"kernel %u\"", kernel);
+    append_quoted (writer->text, pto_trace_get_kernel_name (writer->trace, kernel));
 }
 
 /* "1:3", as pictures name it. */
@@ -217,9 +185,8 @@ static void
 append_label (Writer *writer, guint64 id)
 {
   g_string_append_c (writer->text, '"');
-  if (PTO_TASK_RING (id) > 0)
-    g_string_append_printf (writer->text, "%u:", PTO_TASK_RING (id));
-  g_string_append_printf (writer->text, "%u\"", PTO_TASK_LOCAL (id));
+  pto_trace_append_task_label (writer->text, id);
+  g_string_append_c (writer->text, '"');
 }
 
 /* Appends the arguments of a task, if the trace level has them. */
@@ -260,17 +227,6 @@ append_task (Writer *writer, const PtoTraceEntry *task)
   append_arguments (writer, task);
 }
 
-static guint
-core_pid (Writer *writer, guint core)
-{
-  guint cluster, type;
-
-  if (pto_trace_is_level (writer->trace))
-    return PID_CONTROL;
-  pto_trace_locate_core (writer->trace, core, &cluster, &type);
-  return PID_CLUSTER + cluster;
-}
-
 static void
 append_runs (Writer *writer)
 {
@@ -281,7 +237,7 @@ append_runs (Writer *writer)
       {
         const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[c][i]];
 
-        begin (writer, 'X', core_pid (writer, c), TID_CORE + c, task->start);
+        begin (writer, 'X', pto_track_get_pid (writer->trace, c), TID_CORE + c, task->start);
         append_duration (writer, task->start, task->end);
         g_string_append (writer->text, ",\"name\":");
         append_kernel (writer, task->kernel);
@@ -385,6 +341,16 @@ append_orchestrator (Writer *writer)
 }
 
 static void
+append_instant (Writer *writer, const PtoTraceEntry *task, guint64 time, const char *name)
+{
+  begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, time);
+  g_string_append_printf (
+      writer->text, ",\"s\":\"t\",\"name\":\"%s\",\"cat\":\"scheduler\",\"args\":{\"task\":", name);
+  append_label (writer, task->id);
+  g_string_append (writer->text, "}}");
+}
+
+static void
 append_schedulers (Writer *writer)
 {
   const PtoTraceAnalysis *analysis = writer->analysis;
@@ -397,21 +363,9 @@ append_schedulers (Writer *writer)
       if (task->scheduler == PTO_TRACE_NOWHERE)
         continue;
       if (task->dispatch != PTO_TRACE_NEVER && !pto_trace_entry_shares_dispatch (analysis, task))
-        {
-          begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->dispatch);
-          g_string_append (writer->text, ",\"s\":\"t\",\"name\":\"dispatch\",\"cat\":\"scheduler\","
-                                         "\"args\":{\"task\":");
-          append_label (writer, task->id);
-          g_string_append (writer->text, "}}");
-        }
+        append_instant (writer, task, task->dispatch, "dispatch");
       if (task->complete != PTO_TRACE_NEVER && i < analysis->n_tasks)
-        {
-          begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->complete);
-          g_string_append (writer->text, ",\"s\":\"t\",\"name\":\"complete\",\"cat\":\"scheduler\","
-                                         "\"args\":{\"task\":");
-          append_label (writer, task->id);
-          g_string_append (writer->text, "}}");
-        }
+        append_instant (writer, task, task->complete, "complete");
     }
 }
 
@@ -440,6 +394,17 @@ append_hazards (Writer *writer, guint32 kinds)
   g_string_append (writer->text, (kinds & PTO_HAZARD_UNSURE) != 0 ? "?\"" : "\"");
 }
 
+/* One end of an arrow. */
+static void
+append_flow (Writer *writer, char phase, const PtoTraceEntry *task, guint64 time, guint32 kinds)
+{
+  begin (writer, phase, pto_track_get_pid (writer->trace, task->core), TID_CORE + task->core, time);
+  g_string_append_printf (writer->text, ",\"id\":%" G_GUINT64_FORMAT "%s,\"cat\":\"dep\"",
+                          writer->n_flows, phase == 'f' ? ",\"bp\":\"e\"" : "");
+  append_hazards (writer, kinds);
+  g_string_append_c (writer->text, '}');
+}
+
 /* One arrow for an edge. It leaves the producer's slice one ns before its end: at the end itself
  * the slice is closed already and the arrow would hang on nothing. */
 static void
@@ -447,42 +412,30 @@ append_flows (Writer *writer)
 {
   const PtoTraceAnalysis *analysis = writer->analysis;
 
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < analysis->n_deps; i++)
     {
-      const PtoTraceEntry *task = &analysis->tasks[i];
+      const PtoTraceDep *dep = &analysis->deps[i];
+      const PtoTraceEntry *task = &analysis->tasks[dep->consumer];
+      const PtoTraceEntry *producer;
 
-      if (task->core == PTO_TRACE_NOWHERE)
+      if (task->core == PTO_TRACE_NOWHERE || dep->producer_index == PTO_TRACE_NOWHERE)
         continue;
-      for (guint k = 0; k < task->n_deps; k++)
-        {
-          const PtoTraceDep *dep = &analysis->deps[task->first_dep + k];
-          const PtoTraceEntry *producer;
-
-          if (dep->producer_index == PTO_TRACE_NOWHERE)
-            continue;
-          producer = &analysis->tasks[dep->producer_index];
-          if (producer->core == PTO_TRACE_NOWHERE)
-            continue;
-          writer->n_flows++;
-          begin (writer, 's', core_pid (writer, producer->core), TID_CORE + producer->core,
-                 producer->end > producer->start ? producer->end - 1 : producer->start);
-          g_string_append_printf (writer->text, ",\"id\":%" G_GUINT64_FORMAT ",\"cat\":\"dep\"",
-                                  writer->n_flows);
-          append_hazards (writer, dep->kinds);
-          g_string_append_c (writer->text, '}');
-          begin (writer, 'f', core_pid (writer, task->core), TID_CORE + task->core, task->start);
-          g_string_append_printf (writer->text,
-                                  ",\"id\":%" G_GUINT64_FORMAT ",\"bp\":\"e\",\"cat\":\"dep\"",
-                                  writer->n_flows);
-          append_hazards (writer, dep->kinds);
-          g_string_append_c (writer->text, '}');
-        }
+      producer = &analysis->tasks[dep->producer_index];
+      if (producer->core == PTO_TRACE_NOWHERE)
+        continue;
+      writer->n_flows++;
+      append_flow (writer, 's', producer,
+                   producer->end > producer->start ? producer->end - 1 : producer->start,
+                   dep->kinds);
+      append_flow (writer, 'f', task, task->start, dep->kinds);
     }
 }
 
 static void
-append_counter (Writer *writer, const char *name, const char *key, const GArray *steps)
+append_counter (gpointer data, const char *name, const char *unit, const GArray *steps)
 {
+  Writer *writer = data;
+
   for (guint i = 0; i < steps->len; i++)
     {
       const PtoTraceStep *step = &g_array_index (steps, PtoTraceStep, i);
@@ -490,40 +443,8 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
       begin (writer, 'C', PID_CONTROL, 0, step->time);
       g_string_append_printf (writer->text,
                               ",\"name\":\"%s\",\"args\":{\"%s\":%" G_GUINT64_FORMAT "}}", name,
-                              key, step->value);
+                              unit, step->value);
     }
-}
-
-static void
-append_ring_counter (Writer *writer, const char *what, guint ring, const char *key,
-                     const GArray *steps)
-{
-  g_autofree char *name = g_strdup_printf ("%s, ring %u", what, ring);
-
-  append_counter (writer, name, key, steps);
-}
-
-/* Of a level there is one kind of ready tasks. */
-static void
-append_counters (Writer *writer)
-{
-  const PtoTraceAnalysis *analysis = writer->analysis;
-  gboolean is_level = pto_trace_is_level (writer->trace);
-
-  append_counter (writer, is_level ? "ready tasks" : "ready AIC tasks", "tasks",
-                  analysis->ready[PTO_CORE_TYPE_AIC]);
-  if (!is_level)
-    append_counter (writer, "ready AIV tasks", "tasks", analysis->ready[PTO_CORE_TYPE_AIV]);
-  for (guint r = 0; r < analysis->rings; r++)
-    {
-      append_ring_counter (writer, "live tasks", r, "tasks", analysis->live[r]);
-      append_ring_counter (writer, "heap", r, "bytes", analysis->heap[r]);
-      append_ring_counter (writer, "dependency pool", r, "edges", analysis->edges[r]);
-    }
-  append_counter (writer, "TensorMap", "nodes", analysis->nodes);
-  append_counter (writer, "open scopes", "scopes", analysis->depth);
-  for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
-    append_counter (writer, pto_trace_get_moved_name (i), "bytes", analysis->moved[i]);
 }
 
 static void
@@ -532,68 +453,40 @@ rows_free (gpointer data)
   Rows *rows = data;
 
   g_hash_table_unref (rows->tensors);
-  g_free (rows->path);
   g_free (rows);
 }
 
-/* path: taken; NULL: of a chip that is below nobody. */
-static Rows *
-find_rows (Writer *writer, char *path)
-{
-  const char *key = path != NULL ? path : "";
-  Rows *rows = g_hash_table_lookup (writer->all_rows, key);
-
-  if (rows != NULL)
-    {
-      g_free (path);
-      return rows;
-    }
-  rows = g_new0 (Rows, 1);
-  rows->number = g_hash_table_size (writer->all_rows);
-  rows->path = path;
-  rows->tensors = g_hash_table_new (NULL, NULL);
-  g_hash_table_insert (writer->all_rows, g_strdup (key), rows);
-  return rows;
-}
-
-/* A trace, and all that lies in it. */
+/* all_rows: by the number of a worker. */
 static void
-append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
+append_part (Writer *writer, const PtoTracePart *part, GPtrArray *all_rows)
 {
-  Writer writer = *outer;
+  if (part->worker == all_rows->len)
+    {
+      Rows *rows = g_new0 (Rows, 1);
 
-  writer.view = view;
-  writer.trace = view->trace;
-  writer.analysis = pto_trace_get_analysis (view->trace);
-  writer.rows = rows;
-  writer.names = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < view->trace->n_kernel_names; i++)
+      rows->tensors = g_hash_table_new (NULL, NULL);
+      g_ptr_array_add (all_rows, rows);
+    }
+  writer->part = part;
+  writer->trace = part->trace;
+  writer->analysis = part->analysis;
+  writer->rows = g_ptr_array_index (all_rows, part->worker);
+  writer->names = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < part->trace->n_kernel_names; i++)
     {
       GString *quoted = g_string_new (NULL);
 
-      append_quoted (quoted, view->trace->kernel_names[i]);
-      g_ptr_array_add (writer.names, g_string_free (quoted, FALSE));
+      append_quoted (quoted, part->trace->kernel_names[i]);
+      g_ptr_array_add (writer->names, g_string_free (quoted, FALSE));
     }
-  append_rows (&writer);
-  append_orchestrator (&writer);
-  append_schedulers (&writer);
-  append_runs (&writer);
-  append_transfers (&writer);
-  append_flows (&writer);
-  append_counters (&writer);
-  g_ptr_array_unref (writer.names);
-
-  for (guint i = 0; i < view->trace->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (view->trace->pieces.list, i);
-      char *path = pto_trace_dup_child_path (rows->path, view->trace, piece->child);
-      PtoTraceView inner;
-
-      pto_trace_view_init (&inner, view, i);
-      append_trace (&writer, &inner, find_rows (&writer, path));
-    }
-  outer->n_flows = writer.n_flows;
-  outer->first = writer.first;
+  append_rows (writer);
+  append_orchestrator (writer);
+  append_schedulers (writer);
+  append_runs (writer);
+  append_transfers (writer);
+  append_flows (writer);
+  pto_track_each_counter (part->trace, append_counter, writer);
+  g_ptr_array_unref (writer->names);
 }
 
 /**
@@ -625,26 +518,25 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
 char *
 pto_trace_to_json (PtoTrace *self)
 {
-  const PtoTraceView view = { .trace = self };
+  g_autoptr (GPtrArray) all_rows = g_ptr_array_new_with_free_func (rows_free);
+  const GPtrArray *parts;
   Writer writer = { .first = TRUE };
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  writer.analysis = pto_trace_get_analysis (self);
+  parts = pto_trace_get_parts (self);
   writer.text = g_string_new (NULL);
-  writer.all_rows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, rows_free);
   g_string_append (writer.text, "{\"displayTimeUnit\":\"ns\",\n\"metadata\":{\"title\":");
   append_quoted (writer.text, self->title);
-  g_string_append_printf (writer.text,
-                          ",\"clock\":\"%s\",\"recorded\":%" G_GUINT64_FORMAT
-                          ",\"dropped\":%" G_GUINT64_FORMAT
-                          ",\"tasks\":%u,\"edges\":%u,\"sha256\":\"%s\"},\n\"traceEvents\":[",
-                          self->topology.virtual_clock ? "virtual" : "wall",
-                          pto_trace_get_recorded (self), self->dropped, writer.analysis->n_tasks,
-                          writer.analysis->n_deps, pto_trace_get_sha256 (self));
-  append_trace (&writer, &view, find_rows (&writer, g_strdup (self->path)));
+  g_string_append_printf (
+      writer.text,
+      ",\"clock\":\"%s\",\"recorded\":%" G_GUINT64_FORMAT ",\"dropped\":%" G_GUINT64_FORMAT
+      ",\"tasks\":%u,\"edges\":%u,\"sha256\":\"%s\"},\n\"traceEvents\":[",
+      self->topology.virtual_clock ? "virtual" : "wall", pto_trace_get_recorded (self),
+      self->dropped, pto_trace_get_analysis (self)->n_tasks, pto_trace_get_analysis (self)->n_deps,
+      pto_trace_get_sha256 (self));
+  for (guint i = 0; i < parts->len; i++)
+    append_part (&writer, g_ptr_array_index (parts, i), all_rows);
   g_string_append (writer.text, "\n]}\n");
-
-  g_hash_table_unref (writer.all_rows);
   return g_string_free (writer.text, FALSE);
 }

@@ -39,9 +39,7 @@ compare_args (gconstpointer a, gconstpointer b)
   const PtoTraceArg *x = a;
   const PtoTraceArg *y = b;
 
-  if (x->task != y->task)
-    return x->task < y->task ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
+  return 2 * pto_trace_order (x->task, y->task) + pto_trace_order (x->index, y->index);
 }
 
 /* Bytes from its first element to behind its last one. */
@@ -97,17 +95,16 @@ pto_trace_read_args (PtoTraceAnalysis *analysis, PtoTrace *trace, GHashTable *in
   for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
     {
       const struct pto_trace_record *record = &trace->records[i];
-      gint64 key = (gint64) record->task;
-      gpointer position;
       PtoTraceArg arg = { .word = record->time };
 
       if (is_tensor && (record->kind == PTO_TRACE_SHAPE || record->kind == PTO_TRACE_SHAPE_WIDE))
         read_dimensions (&g_array_index (args, PtoTraceArg, args->len - 1), record);
       is_tensor = is_tensor && record->kind > PTO_TRACE_ARG;
-      if (record->kind != PTO_TRACE_ARG
-          || !g_hash_table_lookup_extended (index, &key, NULL, &position))
+      if (record->kind != PTO_TRACE_ARG)
         continue;
-      arg.task = GPOINTER_TO_UINT (position);
+      arg.task = pto_trace_find_position (index, record->task);
+      if (arg.task == PTO_TRACE_NOWHERE)
+        continue;
       arg.index = record->detail;
       arg.type = (guint8) PTO_TRACE_ARG_TYPE (record->extra);
       arg.dtype = (guint8) PTO_TRACE_ARG_DTYPE (record->extra);

@@ -12,12 +12,6 @@
 
 #include "trace.h"
 
-typedef struct
-{
-  guint64 time;
-  gint change;
-} Change;
-
 /* Whose end made a task ready. */
 typedef struct
 {
@@ -34,10 +28,62 @@ typedef struct
   guint32 kinds;
 } Edge;
 
-static PtoTraceEntry *
-find_or_add (GArray *tasks, GHashTable *index, guint64 id)
+/* A part of a task, or several that a core was given at once. */
+typedef struct
+{
+  guint32 task; /* its position in the table */
+  guint32 core;
+  guint32 scheduler;
+  guint32 member;
+  gboolean is_taken; /* a part has it */
+  guint64 time;
+} Dispatch;
+
+/* Where a member of a group, or a part of a task, ran; task: its position in the table. */
+typedef struct
+{
+  guint32 task;
+  guint32 core;
+  guint32 kernel;
+  guint32 block; /* PTO_TRACE_NOWHERE: it is no part */
+  guint64 start;
+  guint64 end;
+  guint64 waited;
+} Member;
+
+/* What is read of the records. */
+typedef struct
+{
+  PtoTrace *trace;
+  PtoTraceAnalysis *analysis;
+  GArray *tasks;      /* PtoTraceEntry */
+  GHashTable *index;  /* id -> position in tasks */
+  GArray *edges;      /* Edge */
+  GArray *members;    /* Member */
+  GArray *dispatches; /* Dispatch */
+  GArray *lasts;      /* Last */
+} Reader;
+
+guint32
+pto_trace_find_position (GHashTable *index, guint64 id)
 {
   gpointer position;
+
+  return g_hash_table_lookup_extended (index, &id, NULL, &position) ? GPOINTER_TO_UINT (position)
+                                                                    : PTO_TRACE_NOWHERE;
+}
+
+static PtoTraceEntry *
+get_task (const Reader *reader, guint32 position)
+{
+  return &g_array_index (reader->tasks, PtoTraceEntry, position);
+}
+
+/* The position of a task, which is there from now on. */
+static guint32
+find_or_add (Reader *reader, guint64 id)
+{
+  guint32 position = pto_trace_find_position (reader->index, id);
   PtoTraceEntry task = {
     .id = id,
     .submit = PTO_TRACE_NEVER,
@@ -58,29 +104,14 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
     .core_type = PTO_N_CORE_TYPES,
     .block = PTO_TRACE_NOWHERE,
   };
-  gint64 key = (gint64) id;
-  gint64 *stored;
 
-  if (g_hash_table_lookup_extended (index, &key, NULL, &position))
-    return &g_array_index (tasks, PtoTraceEntry, GPOINTER_TO_UINT (position));
-
-  stored = g_new (gint64, 1);
-  *stored = key;
-  g_hash_table_insert (index, stored, GUINT_TO_POINTER (tasks->len));
-  g_array_append_val (tasks, task);
-  return &g_array_index (tasks, PtoTraceEntry, tasks->len - 1);
+  if (position != PTO_TRACE_NOWHERE)
+    return position;
+  g_hash_table_insert (reader->index, g_memdup2 (&id, sizeof id),
+                       GUINT_TO_POINTER (reader->tasks->len));
+  g_array_append_val (reader->tasks, task);
+  return reader->tasks->len - 1;
 }
-
-/* A part of a task, or several that a core was given at once. */
-typedef struct
-{
-  guint32 task; /* its position in the table */
-  guint32 core;
-  guint32 scheduler;
-  guint32 member;
-  gboolean is_taken; /* a part has it */
-  guint64 time;
-} Dispatch;
 
 static gint
 compare_dispatches (gconstpointer a, gconstpointer b)
@@ -88,11 +119,8 @@ compare_dispatches (gconstpointer a, gconstpointer b)
   const Dispatch *x = a;
   const Dispatch *y = b;
 
-  if (x->task != y->task)
-    return x->task < y->task ? -1 : 1;
-  if (x->core != y->core)
-    return x->core < y->core ? -1 : 1;
-  return x->time < y->time ? -1 : x->time > y->time;
+  return 4 * pto_trace_order (x->task, y->task) + 2 * pto_trace_order (x->core, y->core)
+         + pto_trace_order (x->time, y->time);
 }
 
 /* The last one there before it began: each part has the dispatch of its own range. */
@@ -124,34 +152,40 @@ compare_edges (gconstpointer a, gconstpointer b)
   const Edge *x = a;
   const Edge *y = b;
 
-  if (x->consumer != y->consumer)
-    return x->consumer < y->consumer ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  return 2 * pto_trace_order (x->consumer, y->consumer) + pto_trace_order (x->order, y->order);
 }
 
-/* At one time, what rises comes before what falls: a value never dips below 0 for an instant. */
+typedef struct
+{
+  guint64 time;
+  gint change;
+} Change;
+
 static gint
 compare_changes (gconstpointer a, gconstpointer b)
 {
   const Change *x = a;
   const Change *y = b;
 
-  if (x->time != y->time)
-    return x->time < y->time ? -1 : 1;
-  return y->change - x->change;
+  return x->time != y->time ? pto_trace_order (x->time, y->time) : y->change - x->change;
 }
 
-static void
-add_change (GArray *changes, guint64 time, gint change)
+GArray *
+pto_trace_changes_new (void)
+{
+  return g_array_new (FALSE, FALSE, sizeof (Change));
+}
+
+void
+pto_trace_add_change (GArray *changes, guint64 time, gint change)
 {
   Change item = { time, change };
 
   g_array_append_val (changes, item);
 }
 
-/* Sorts the changes and sums them up; frees them. */
-static GArray *
-integrate (GArray *changes)
+GArray *
+pto_trace_integrate (GArray *changes)
 {
   GArray *steps = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
   gint64 value = 0;
@@ -160,19 +194,28 @@ integrate (GArray *changes)
   for (guint i = 0; i < changes->len; i++)
     {
       const Change *change = &g_array_index (changes, Change, i);
-      PtoTraceStep step = { change->time, 0 };
 
       value += change->change;
       /* The last change of a moment decides; clocks of two threads may disagree by a moment. */
-      if (i + 1 < changes->len && g_array_index (changes, Change, i + 1).time == change->time)
-        continue;
-      step.value = (guint64) MAX (value, 0);
-      if (steps->len == 0
-          || g_array_index (steps, PtoTraceStep, steps->len - 1).value != step.value)
-        g_array_append_val (steps, step);
+      if (i + 1 == changes->len || g_array_index (changes, Change, i + 1).time != change->time)
+        pto_trace_add_step (steps, change->time, (guint64) MAX (value, 0));
     }
   g_array_unref (changes);
   return steps;
+}
+
+void
+pto_trace_add_step (GArray *steps, guint64 time, guint64 value)
+{
+  PtoTraceStep step = { time, value };
+  PtoTraceStep *last = steps->len > 0 ? &g_array_index (steps, PtoTraceStep, steps->len - 1) : NULL;
+
+  if (last != NULL && last->value == value)
+    return;
+  if (last != NULL && last->time >= time)
+    last->value = value;
+  else
+    g_array_append_val (steps, step);
 }
 
 static gint
@@ -181,13 +224,8 @@ compare_spans (gconstpointer a, gconstpointer b)
   const PtoTraceSpan *x = a;
   const PtoTraceSpan *y = b;
 
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  if (x->number != y->number)
-    return x->number < y->number ? -1 : 1;
-  if (x->end != y->end)
-    return x->end > y->end ? -1 : 1;
-  return x->what < y->what ? -1 : x->what > y->what;
+  return 8 * pto_trace_order (x->start, y->start) + 4 * pto_trace_order (x->number, y->number)
+         + 2 * pto_trace_order (y->end, x->end) + pto_trace_order (x->what, y->what);
 }
 
 static gint
@@ -197,11 +235,8 @@ compare_runs (gconstpointer a, gconstpointer b, gpointer data)
   const PtoTraceEntry *x = &tasks[*(const guint32 *) a];
   const PtoTraceEntry *y = &tasks[*(const guint32 *) b];
 
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  if (x->end != y->end)
-    return x->end < y->end ? -1 : 1;
-  return x->id < y->id ? -1 : x->id > y->id;
+  return 4 * pto_trace_order (x->start, y->start) + 2 * pto_trace_order (x->end, y->end)
+         + pto_trace_order (x->id, y->id);
 }
 
 static void
@@ -216,9 +251,11 @@ read_source (PtoTrace *trace, guint64 extra, guint32 *file, guint32 *line)
 /* Opens and closes scopes in the order of the orchestrator's records. What is still open when the
  * records end is open until the last one. */
 static void
-read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GHashTable *index)
+read_scopes (Reader *reader)
 {
-  GArray *changes = g_array_new (FALSE, FALSE, sizeof (Change));
+  PtoTraceAnalysis *analysis = reader->analysis;
+  PtoTrace *trace = reader->trace;
+  GArray *changes = pto_trace_changes_new ();
   g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (guint));
 
   for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
@@ -228,7 +265,7 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GHashTa
 
       /* By their order: a scope may begin the moment that one before it ends. */
       if (record->kind == PTO_TRACE_SUBMIT && open->len > 0)
-        find_or_add (tasks, index, record->task)->scope
+        get_task (reader, find_or_add (reader, record->task))->scope
             = 1 + g_array_index (open, guint, open->len - 1);
       if (record->kind != PTO_TRACE_SCOPE)
         continue;
@@ -241,7 +278,7 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GHashTa
           read_source (trace, record->extra, &span.file, &span.line);
           g_array_append_val (analysis->scopes, span);
           g_array_append_val (open, position);
-          add_change (changes, time, 1);
+          pto_trace_add_change (changes, time, 1);
         }
       else if (open->len > 0)
         {
@@ -249,25 +286,10 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GHashTa
 
           g_array_index (analysis->scopes, PtoTraceSpan, position).end = time;
           g_array_set_size (open, open->len - 1);
-          add_change (changes, time, -1);
+          pto_trace_add_change (changes, time, -1);
         }
     }
-  analysis->depth = integrate (changes);
-}
-
-/* A value from a time on, which no record before it has a later time than. */
-static void
-add_step (GArray *steps, guint64 time, guint64 value)
-{
-  PtoTraceStep step = { time, value };
-  PtoTraceStep *last = steps->len > 0 ? &g_array_index (steps, PtoTraceStep, steps->len - 1) : NULL;
-
-  if (last != NULL && last->value == value)
-    return;
-  if (last != NULL && last->time >= time)
-    last->value = value;
-  else
-    g_array_append_val (steps, step);
+  analysis->depth = pto_trace_integrate (changes);
 }
 
 static void
@@ -286,28 +308,17 @@ read_occupancy (PtoTraceAnalysis *analysis, PtoTrace *trace)
 
       if (record->kind != PTO_TRACE_OCCUPANCY || record->detail >= PTO_RINGS)
         continue;
-      add_step (analysis->heap[record->detail], time, record->task);
-      add_step (analysis->edges[record->detail], time, record->extra >> 32);
-      add_step (analysis->nodes, time, record->extra & 0xffffffffu);
+      pto_trace_add_step (analysis->heap[record->detail], time, record->task);
+      pto_trace_add_step (analysis->edges[record->detail], time, record->extra >> 32);
+      pto_trace_add_step (analysis->nodes, time, record->extra & 0xffffffffu);
     }
 }
 
-/* Where a member of a group, or a part of a task, ran; task: its position in the table. */
-typedef struct
-{
-  guint32 task;
-  guint32 core;
-  guint32 kernel;
-  guint32 block; /* PTO_TRACE_NOWHERE: it is no part */
-  guint64 start;
-  guint64 end;
-  guint64 waited;
-} Member;
-
 /* A task ran once, but for one of several members: of them the table has the one that ends last. */
 static void
-read_run (PtoTraceEntry *task, const Member *run, GArray *members)
+read_run (Reader *reader, const Member *run)
 {
+  PtoTraceEntry *task = get_task (reader, run->task);
   Member other
       = { run->task, task->core, task->kernel, task->block, task->start, task->end, task->waited };
 
@@ -323,33 +334,36 @@ read_run (PtoTraceEntry *task, const Member *run, GArray *members)
   else
     other = *run;
   if (other.core != PTO_TRACE_NOWHERE)
-    g_array_append_val (members, other);
+    g_array_append_val (reader->members, other);
 }
 
 /* Those behind the first were submitted before: a record of more than there are is none of ours. */
 static void
-read_retired (const struct pto_trace_record *record, guint64 time, GArray *tasks, GHashTable *index,
+read_retired (Reader *reader, const struct pto_trace_record *record, guint64 time,
               guint64 *n_retired)
 {
-  find_or_add (tasks, index, record->task)->retire = time;
   *n_retired += record->detail;
-  if (*n_retired >= tasks->len)
+  if (*n_retired >= reader->tasks->len)
     return;
   for (guint i = 1; i <= record->detail; i++)
     {
-      gint64 id = (gint64) PTO_TRACE_RETIRED (record->task, i);
-      gpointer position;
+      guint32 position
+          = pto_trace_find_position (reader->index, PTO_TRACE_RETIRED (record->task, i));
 
-      if (g_hash_table_lookup_extended (index, &id, NULL, &position))
-        g_array_index (tasks, PtoTraceEntry, GPOINTER_TO_UINT (position)).retire = time;
+      if (position != PTO_TRACE_NOWHERE)
+        get_task (reader, position)->retire = time;
     }
 }
 
 static void
-read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
-              GArray *members, GArray *dispatches, GArray *lasts, GHashTable *index)
+read_records (Reader *reader)
 {
+  PtoTrace *trace = reader->trace;
   guint n_schedulers = trace->topology.n_schedulers;
+  guint64 first = reader->analysis->first;
+  const guint32 of_tasks = 1u << PTO_TRACE_SUBMIT | 1u << PTO_TRACE_DEP | 1u << PTO_TRACE_READY
+                           | 1u << PTO_TRACE_DISPATCH | 1u << PTO_TRACE_ACK | 1u << PTO_TRACE_RUN
+                           | 1u << PTO_TRACE_COMPLETE | 1u << PTO_TRACE_RETIRE;
   const struct pto_trace_record *part = NULL;
   const struct pto_trace_record *wait = NULL;
   guint64 n_retired = 0;
@@ -358,13 +372,18 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
     for (guint64 i = trace->starts[b]; i < trace->starts[b + 1]; i++)
       {
         const struct pto_trace_record *record = &trace->records[i];
-        guint64 time = record->time - analysis->first;
-        PtoTraceEntry *task;
+        guint64 time = record->time - first;
+        guint32 position = PTO_TRACE_NOWHERE;
+        PtoTraceEntry *task = NULL;
 
+        if (record->kind < 32 && (of_tasks & 1u << record->kind) != 0)
+          {
+            position = find_or_add (reader, record->task);
+            task = get_task (reader, position);
+          }
         switch (record->kind)
           {
           case PTO_TRACE_SUBMIT:
-            task = find_or_add (tasks, index, record->task);
             task->submit = task->submit_end = time;
             task->kernel = record->detail;
             /* Of a level there is one kind of ready tasks. */
@@ -374,57 +393,49 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             break;
           case PTO_TRACE_DEP:
             {
-              Edge edge = { 0, edges->len, record->extra, record->detail };
+              Edge edge = { position, reader->edges->len, record->extra, record->detail };
 
-              task = find_or_add (tasks, index, record->task);
               if (task->submit == PTO_TRACE_NEVER || time > task->submit_end)
                 task->submit_end = time;
-              edge.consumer = (guint32) (task - (PtoTraceEntry *) (void *) tasks->data);
-              g_array_append_val (edges, edge);
+              g_array_append_val (reader->edges, edge);
               break;
             }
           case PTO_TRACE_READY:
-            task = find_or_add (tasks, index, record->task);
             task->ready = time;
             /* Its id, until all tasks are in the table. */
             if (record->detail == 1)
               {
-                Last last
-                    = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data), record->extra };
+                Last last = { position, record->extra };
 
-                g_array_append_val (lasts, last);
+                g_array_append_val (reader->lasts, last);
               }
             break;
           case PTO_TRACE_DISPATCH:
-            task = find_or_add (tasks, index, record->task);
             task->dispatch = time;
             if (b >= 1 && b <= n_schedulers)
               {
-                Dispatch dispatch = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
-                                      record->detail,
-                                      b - 1,
-                                      (guint32) (record->extra >> 32),
-                                      FALSE,
-                                      time };
+                Dispatch dispatch = { .task = position,
+                                      .core = record->detail,
+                                      .scheduler = b - 1,
+                                      .member = (guint32) (record->extra >> 32),
+                                      .time = time };
 
                 task->scheduler = b - 1;
-                g_array_append_val (dispatches, dispatch);
+                g_array_append_val (reader->dispatches, dispatch);
               }
             break;
           case PTO_TRACE_ACK:
-            find_or_add (tasks, index, record->task)->ack = time;
+            task->ack = time;
             break;
           case PTO_TRACE_RUN:
-            task = find_or_add (tasks, index, record->task);
             if (record->detail < trace->topology.n_cores && record->extra >= record->time)
               {
-                Member run = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
-                               record->detail,
-                               task->kernel,
-                               PTO_TRACE_NOWHERE,
-                               time,
-                               record->extra - analysis->first,
-                               0 };
+                Member run = { .task = position,
+                               .core = record->detail,
+                               .kernel = task->kernel,
+                               .block = PTO_TRACE_NOWHERE,
+                               .start = time,
+                               .end = record->extra - first };
 
                 if (part != NULL && part->task == record->task && part->time == record->time)
                   {
@@ -437,7 +448,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
                   task->core = PTO_TRACE_NOWHERE;
                 if (wait != NULL && wait->task == record->task && wait->time == record->time)
                   run.waited = MIN (wait->extra, run.end - run.start);
-                read_run (task, &run, members);
+                read_run (reader, &run);
               }
             part = wait = NULL;
             break;
@@ -448,22 +459,22 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             part = record;
             break;
           case PTO_TRACE_COMPLETE:
-            task = find_or_add (tasks, index, record->task);
             task->complete = time;
             if (record->extra == 1)
               task->failed = 1;
             break;
           case PTO_TRACE_RETIRE:
-            read_retired (record, time, tasks, index, &n_retired);
+            task->retire = time;
+            read_retired (reader, record, time, &n_retired);
             break;
           case PTO_TRACE_STALL:
             {
               PtoTraceSpan span = { .start = time,
-                                    .end = MAX (record->extra, record->time) - analysis->first,
+                                    .end = MAX (record->extra, record->time) - first,
                                     .what = record->detail,
                                     .file = PTO_TRACE_NOWHERE };
 
-              g_array_append_val (analysis->stalls, span);
+              g_array_append_val (reader->analysis->stalls, span);
               break;
             }
           default:
@@ -474,16 +485,16 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
 
 /* Sorts the edges by consumer and merges those that name one producer more than once. */
 static void
-link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
+link_edges (const Reader *reader)
 {
-  analysis->deps = g_new (PtoTraceDep, MAX (edges->len, 1));
-  g_array_sort (edges, compare_edges);
-  for (guint i = 0; i < edges->len; i++)
+  PtoTraceAnalysis *analysis = reader->analysis;
+
+  analysis->deps = g_new (PtoTraceDep, MAX (reader->edges->len, 1));
+  g_array_sort (reader->edges, compare_edges);
+  for (guint i = 0; i < reader->edges->len; i++)
     {
-      const Edge *edge = &g_array_index (edges, Edge, i);
+      const Edge *edge = &g_array_index (reader->edges, Edge, i);
       PtoTraceEntry *task = &analysis->tasks[edge->consumer];
-      gint64 key = (gint64) edge->producer;
-      gpointer position;
       PtoTraceDep *dep = NULL;
 
       if (task->n_deps == 0)
@@ -496,29 +507,27 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
           dep->kinds |= edge->kinds;
           continue;
         }
-      dep = &analysis->deps[analysis->n_deps++];
-      *dep = (PtoTraceDep){ .consumer_arg = PTO_TRACE_NOWHERE, .producer_arg = PTO_TRACE_NOWHERE };
-      dep->consumer = edge->consumer;
-      dep->producer = edge->producer;
-      dep->kinds = edge->kinds;
-      dep->producer_index = g_hash_table_lookup_extended (index, &key, NULL, &position)
-                                ? GPOINTER_TO_UINT (position)
-                                : PTO_TRACE_NOWHERE;
+      analysis->deps[analysis->n_deps++]
+          = (PtoTraceDep){ .consumer = edge->consumer,
+                           .producer = edge->producer,
+                           .producer_index
+                           = pto_trace_find_position (reader->index, edge->producer),
+                           .kinds = edge->kinds,
+                           .consumer_arg = PTO_TRACE_NOWHERE,
+                           .producer_arg = PTO_TRACE_NOWHERE };
       task->n_deps++;
     }
 }
 
 static void
-link_lasts (PtoTraceAnalysis *analysis, GArray *lasts, GHashTable *index)
+link_lasts (const Reader *reader)
 {
-  for (guint i = 0; i < lasts->len; i++)
+  for (guint i = 0; i < reader->lasts->len; i++)
     {
-      const Last *last = &g_array_index (lasts, Last, i);
-      gint64 key = (gint64) last->producer;
-      gpointer position;
+      const Last *last = &g_array_index (reader->lasts, Last, i);
 
-      if (g_hash_table_lookup_extended (index, &key, NULL, &position))
-        analysis->tasks[last->task].last_producer = GPOINTER_TO_UINT (position);
+      reader->analysis->tasks[last->task].last_producer
+          = pto_trace_find_position (reader->index, last->producer);
     }
 }
 
@@ -528,16 +537,17 @@ compare_members (gconstpointer a, gconstpointer b)
   const Member *x = a;
   const Member *y = b;
 
-  if (x->task != y->task)
-    return x->task < y->task ? -1 : 1;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->core < y->core ? -1 : x->core > y->core;
+  return 4 * pto_trace_order (x->task, y->task) + 2 * pto_trace_order (x->start, y->start)
+         + pto_trace_order (x->core, y->core);
 }
 
 static void
-add_members (PtoTraceAnalysis *analysis, GArray *members, GArray *dispatches)
+add_members (const Reader *reader)
 {
+  PtoTraceAnalysis *analysis = reader->analysis;
+  GArray *members = reader->members;
+  GArray *dispatches = reader->dispatches;
+
   g_array_sort (members, compare_members);
   g_array_sort (dispatches, compare_dispatches);
   analysis->n_entries = analysis->n_tasks + members->len;
@@ -720,9 +730,9 @@ make_charts (PtoTraceAnalysis *analysis)
   GArray *live[PTO_RINGS];
 
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    ready[t] = g_array_new (FALSE, FALSE, sizeof (Change));
+    ready[t] = pto_trace_changes_new ();
   for (guint r = 0; r < PTO_RINGS; r++)
-    live[r] = g_array_new (FALSE, FALSE, sizeof (Change));
+    live[r] = pto_trace_changes_new ();
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
@@ -732,37 +742,44 @@ make_charts (PtoTraceAnalysis *analysis)
 
       if (task->submit != PTO_TRACE_NEVER && ring < PTO_RINGS)
         {
-          add_change (live[ring], task->submit, 1);
+          pto_trace_add_change (live[ring], task->submit, 1);
           if (task->retire != PTO_TRACE_NEVER)
-            add_change (live[ring], MAX (task->retire, task->submit), -1);
+            pto_trace_add_change (live[ring], MAX (task->retire, task->submit), -1);
           analysis->rings = MAX (analysis->rings, ring + 1);
         }
       /* A task without kernel completes the moment that it is ready. */
       if (task->core_type < PTO_N_CORE_TYPES && task->ready != PTO_TRACE_NEVER
           && taken != PTO_TRACE_NEVER)
         {
-          add_change (ready[task->core_type], MIN (task->ready, taken), 1);
-          add_change (ready[task->core_type], taken, -1);
+          pto_trace_add_change (ready[task->core_type], MIN (task->ready, taken), 1);
+          pto_trace_add_change (ready[task->core_type], taken, -1);
         }
       analysis->n_failed += task->failed;
     }
 
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    analysis->ready[t] = integrate (ready[t]);
+    analysis->ready[t] = pto_trace_integrate (ready[t]);
   for (guint r = 0; r < PTO_RINGS; r++)
-    analysis->live[r] = integrate (live[r]);
+    analysis->live[r] = pto_trace_integrate (live[r]);
 }
 
 PtoTraceAnalysis *
 pto_trace_analysis_new (PtoTrace *trace)
 {
   PtoTraceAnalysis *analysis = g_new0 (PtoTraceAnalysis, 1);
-  GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceEntry));
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (Member));
   g_autoptr (GArray) dispatches = g_array_new (FALSE, FALSE, sizeof (Dispatch));
   g_autoptr (GArray) lasts = g_array_new (FALSE, FALSE, sizeof (Last));
   g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  Reader reader = { .trace = trace,
+                    .analysis = analysis,
+                    .tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceEntry)),
+                    .index = index,
+                    .edges = edges,
+                    .members = members,
+                    .dispatches = dispatches,
+                    .lasts = lasts };
   guint64 n_records = trace->starts[trace->n_buffers];
 
   analysis->first = n_records > 0 ? G_MAXUINT64 : 0;
@@ -783,19 +800,19 @@ pto_trace_analysis_new (PtoTrace *trace)
 
   analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
-  read_records (analysis, trace, tasks, edges, members, dispatches, lasts, index);
-  read_scopes (analysis, trace, tasks, index);
+  read_records (&reader);
+  read_scopes (&reader);
   read_occupancy (analysis, trace);
   pto_trace_read_transfers (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);
 
-  analysis->n_tasks = tasks->len;
-  analysis->tasks = (PtoTraceEntry *) (void *) g_array_free (tasks, FALSE);
-  link_edges (analysis, edges, index);
-  link_lasts (analysis, lasts, index);
+  analysis->n_tasks = reader.tasks->len;
+  analysis->tasks = (PtoTraceEntry *) (void *) g_array_free (reader.tasks, FALSE);
+  link_edges (&reader);
+  link_lasts (&reader);
   pto_trace_read_args (analysis, trace, index);
-  add_members (analysis, members, dispatches);
+  add_members (&reader);
   analysis->n_cores = trace->topology.n_cores;
   sort_runs (analysis);
   pto_trace_find_full (analysis, trace);
@@ -820,11 +837,13 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
   if (analysis == NULL)
     return;
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    g_array_unref (analysis->ready[t]);
-  for (guint r = 0; r < PTO_RINGS; r++)
-    g_array_unref (analysis->live[r]);
+    {
+      g_array_unref (analysis->ready[t]);
+      g_array_unref (analysis->full[t]);
+    }
   for (guint r = 0; r < PTO_RINGS; r++)
     {
+      g_array_unref (analysis->live[r]);
       g_array_unref (analysis->heap[r]);
       g_array_unref (analysis->edges[r]);
     }
@@ -832,8 +851,6 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
   g_array_unref (analysis->transfers);
   for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
     g_array_unref (analysis->moved[i]);
-  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    g_array_unref (analysis->full[t]);
   g_array_unref (analysis->depth);
   g_array_unref (analysis->scopes);
   g_array_unref (analysis->stalls);

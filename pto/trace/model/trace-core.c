@@ -95,13 +95,8 @@ pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint numb
  *
  * Since: 0.1
  */
-const char *
-pto_trace_core_get_name (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
-
-  return self->name != NULL ? self->name : "";
-}
+PTO_TRACE_GETTER (const char *, pto_trace_core_get_name, PtoTraceCore, PTO_IS_TRACE_CORE, NULL,
+                  self->name != NULL ? self->name : "")
 
 /**
  * pto_trace_core_get_path:
@@ -115,13 +110,8 @@ pto_trace_core_get_name (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_core_get_path (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
-
-  return self->path != NULL ? self->path : "";
-}
+PTO_TRACE_GETTER (const char *, pto_trace_core_get_path, PtoTraceCore, PTO_IS_TRACE_CORE, NULL,
+                  self->path != NULL ? self->path : "")
 
 /**
  * pto_trace_core_get_kind:
@@ -135,13 +125,8 @@ pto_trace_core_get_path (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-PtoTraceCoreKind
-pto_trace_core_get_kind (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), PTO_TRACE_CORE_AIC);
-
-  return self->kind;
-}
+PTO_TRACE_GETTER (PtoTraceCoreKind, pto_trace_core_get_kind, PtoTraceCore, PTO_IS_TRACE_CORE,
+                  PTO_TRACE_CORE_AIC, self->kind)
 
 /**
  * pto_trace_core_get_index:
@@ -156,13 +141,7 @@ pto_trace_core_get_kind (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_core_get_index (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->number;
-}
+PTO_TRACE_GETTER (guint, pto_trace_core_get_index, PtoTraceCore, PTO_IS_TRACE_CORE, 0, self->number)
 
 /**
  * pto_trace_core_get_cluster:
@@ -176,13 +155,8 @@ pto_trace_core_get_index (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-int
-pto_trace_core_get_cluster (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), -1);
-
-  return self->cluster;
-}
+PTO_TRACE_GETTER (int, pto_trace_core_get_cluster, PtoTraceCore, PTO_IS_TRACE_CORE, -1,
+                  self->cluster)
 
 /**
  * pto_trace_core_get_busy_ns:
@@ -197,13 +171,8 @@ pto_trace_core_get_cluster (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_core_get_busy_ns (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->busy;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_core_get_busy_ns, PtoTraceCore, PTO_IS_TRACE_CORE, 0,
+                  self->busy)
 
 /**
  * pto_trace_core_get_bytes_sent:
@@ -220,13 +189,8 @@ pto_trace_core_get_busy_ns (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_core_get_bytes_sent (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->moved[PTO_TRACE_SENT];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_core_get_bytes_sent, PtoTraceCore, PTO_IS_TRACE_CORE, 0,
+                  self->moved[PTO_TRACE_SENT])
 
 /**
  * pto_trace_core_get_bytes_received:
@@ -242,13 +206,8 @@ pto_trace_core_get_bytes_sent (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_core_get_bytes_received (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->moved[PTO_TRACE_RECEIVED];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_core_get_bytes_received, PtoTraceCore, PTO_IS_TRACE_CORE, 0,
+                  self->moved[PTO_TRACE_RECEIVED])
 
 /**
  * pto_trace_core_get_bytes_saved:
@@ -262,13 +221,8 @@ pto_trace_core_get_bytes_received (PtoTraceCore *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_core_get_bytes_saved (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->moved[PTO_TRACE_SAVED];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_core_get_bytes_saved, PtoTraceCore, PTO_IS_TRACE_CORE, 0,
+                  self->moved[PTO_TRACE_SAVED])
 
 /**
  * pto_trace_core_to_string:

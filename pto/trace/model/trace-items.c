@@ -25,168 +25,108 @@ G_STATIC_ASSERT ((int) PTO_HAZARDS_EXPLICIT == (int) PTO_HAZARD_EXPLICIT);
 /* One worker of the tree, with the cores or children of all its runs. */
 typedef struct
 {
-  char *path;
+  const char *path;
   PtoTrace *trace; /* of its run with the most of them; not owned */
   guint first_core;
 } Place;
 
-/* One run of one worker. */
-typedef struct
+struct _PtoTracePlaces
 {
-  PtoTraceView view;
-  Place *place;
-  guint first_task; /* of all, as first_edge */
-  guint first_edge;
-} Part;
-
-struct _PtoTraceParts
-{
-  GPtrArray *parts;  /* Part */
-  GPtrArray *places; /* Place */
-  guint n_tasks;
-  guint n_edges;
+  GArray *places; /* Place, by the number of a worker */
   guint n_cores;
   guint64 *core_busy; /* on the clock of the outermost */
   guint64 (*core_moved)[PTO_TRACE_N_MOVED];
 };
 
-static void
-place_free (gpointer data)
+static guint
+get_first_core (const PtoTracePlaces *places, const PtoTracePart *part)
 {
-  Place *place = data;
-
-  g_free (place->path);
-  g_free (place);
-}
-
-static Place *
-find_place (PtoTraceParts *parts, GHashTable *by_path, const char *path, PtoTrace *trace)
-{
-  Place *place = g_hash_table_lookup (by_path, path);
-
-  if (place == NULL)
-    {
-      place = g_new0 (Place, 1);
-      place->path = g_strdup (path);
-      place->trace = trace;
-      g_hash_table_insert (by_path, place->path, place);
-      g_ptr_array_add (parts->places, place);
-    }
-  else if (trace->topology.n_cores > place->trace->topology.n_cores)
-    place->trace = trace;
-  return place;
+  return g_array_index (places->places, Place, part->worker).first_core;
 }
 
 static void
-add_part (PtoTraceParts *parts, GHashTable *by_path, const PtoTraceView *view, const char *path)
+add_busy (PtoTracePlaces *places, const PtoTracePart *part)
 {
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (view->trace);
-  Part *part = g_new0 (Part, 1);
+  guint first = get_first_core (places, part);
 
-  part->view = *view;
-  part->place = find_place (parts, by_path, path, view->trace);
-  part->first_task = parts->n_tasks;
-  part->first_edge = parts->n_edges;
-  parts->n_tasks += analysis->n_tasks;
-  parts->n_edges += analysis->n_deps;
-  g_ptr_array_add (parts->parts, part);
-
-  for (guint i = 0; i < view->trace->pieces.list->len; i++)
+  for (guint i = 0; i < part->analysis->n_entries; i++)
     {
-      const PtoTracePiece *piece = g_ptr_array_index (view->trace->pieces.list, i);
-      g_autofree char *inner_path = pto_trace_dup_child_path (path, view->trace, piece->child);
-      PtoTraceView inner;
-
-      pto_trace_view_init (&inner, &part->view, i);
-      add_part (parts, by_path, &inner, inner_path);
-    }
-}
-
-static void
-add_busy (PtoTraceParts *parts, const Part *part)
-{
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (part->view.trace);
-
-  for (guint i = 0; i < analysis->n_entries; i++)
-    {
-      const PtoTraceEntry *entry = &analysis->tasks[i];
+      const PtoTraceEntry *entry = &part->analysis->tasks[i];
 
       if (entry->core != PTO_TRACE_NOWHERE)
-        parts->core_busy[part->place->first_core + entry->core]
-            += pto_trace_view_time (&part->view, entry->end - entry->waited)
-               - pto_trace_view_time (&part->view, entry->start);
+        places->core_busy[first + entry->core]
+            += pto_trace_part_time (part, entry->end - entry->waited)
+               - pto_trace_part_time (part, entry->start);
     }
-}
-
-static void
-add_moved (PtoTraceParts *parts, const Part *part)
-{
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (part->view.trace);
-
-  for (guint core = 0; analysis->transfers->len > 0 && core < analysis->n_cores; core++)
+  for (guint core = 0; part->analysis->transfers->len > 0 && core < part->analysis->n_cores; core++)
     {
       guint64 sum[PTO_TRACE_N_MOVED];
 
-      pto_trace_sum_core (analysis, core, sum);
+      pto_trace_sum_core (part->analysis, core, sum);
       for (guint i = 0; i < PTO_TRACE_N_MOVED; i++)
-        parts->core_moved[part->place->first_core + core][i] += sum[i];
+        places->core_moved[first + core][i] += sum[i];
     }
 }
 
-static PtoTraceParts *
-parts_new (PtoTrace *trace)
+static PtoTracePlaces *
+places_new (const GPtrArray *parts)
 {
-  PtoTraceParts *parts = g_new0 (PtoTraceParts, 1);
-  g_autoptr (GHashTable) by_path = g_hash_table_new (g_str_hash, g_str_equal);
-  const PtoTraceView view = { .trace = trace };
+  PtoTracePlaces *places = g_new0 (PtoTracePlaces, 1);
 
-  parts->parts = g_ptr_array_new_with_free_func (g_free);
-  parts->places = g_ptr_array_new_with_free_func (place_free);
-  add_part (parts, by_path, &view, trace->path != NULL ? trace->path : "");
-  for (guint i = 0; i < parts->places->len; i++)
+  places->places = g_array_new (FALSE, FALSE, sizeof (Place));
+  for (guint i = 0; i < parts->len; i++)
     {
-      Place *place = g_ptr_array_index (parts->places, i);
+      const PtoTracePart *part = g_ptr_array_index (parts, i);
+      Place fresh = { .path = part->path, .trace = part->trace };
+      Place *place;
 
-      place->first_core = parts->n_cores;
-      parts->n_cores += place->trace->topology.n_cores;
+      if (part->worker == places->places->len)
+        g_array_append_val (places->places, fresh);
+      place = &g_array_index (places->places, Place, part->worker);
+      if (part->trace->topology.n_cores > place->trace->topology.n_cores)
+        place->trace = part->trace;
     }
-  parts->core_busy = g_new0 (guint64, MAX (parts->n_cores, 1));
-  parts->core_moved = g_malloc0_n (MAX (parts->n_cores, 1), sizeof *parts->core_moved);
-  for (guint i = 0; i < parts->parts->len; i++)
+  for (guint i = 0; i < places->places->len; i++)
     {
-      add_busy (parts, g_ptr_array_index (parts->parts, i));
-      add_moved (parts, g_ptr_array_index (parts->parts, i));
+      Place *place = &g_array_index (places->places, Place, i);
+
+      place->first_core = places->n_cores;
+      places->n_cores += place->trace->topology.n_cores;
     }
-  return parts;
+  places->core_busy = g_new0 (guint64, MAX (places->n_cores, 1));
+  places->core_moved = g_malloc0_n (MAX (places->n_cores, 1), sizeof *places->core_moved);
+  for (guint i = 0; i < parts->len; i++)
+    add_busy (places, g_ptr_array_index (parts, i));
+  return places;
 }
 
 void
-pto_trace_parts_free (PtoTraceParts *parts)
+pto_trace_places_free (PtoTracePlaces *places)
 {
-  if (parts == NULL)
+  if (places == NULL)
     return;
-  g_ptr_array_unref (parts->parts);
-  g_ptr_array_unref (parts->places);
-  g_free (parts->core_busy);
-  g_free (parts->core_moved);
-  g_free (parts);
+  g_array_unref (places->places);
+  g_free (places->core_busy);
+  g_free (places->core_moved);
+  g_free (places);
 }
 
-static const PtoTraceParts *
-get_parts (PtoTrace *trace)
+static const PtoTracePlaces *
+get_places (PtoTrace *trace)
 {
-  if (g_once_init_enter (&trace->parts))
-    g_once_init_leave (&trace->parts, parts_new (trace));
-  return trace->parts;
+  if (g_once_init_enter (&trace->places))
+    g_once_init_leave (&trace->places, places_new (pto_trace_get_parts (trace)));
+  return trace->places;
 }
 
 /* The last that begins at or before a position: one without tasks, or edges, is never that. */
-static const Part *
-find_part (const PtoTraceParts *parts, guint position, gboolean of_edge)
+static const PtoTracePart *
+find_part (PtoTrace *trace, guint position, gboolean of_edge)
 {
-  Part **all = (Part **) parts->parts->pdata;
-  guint n = pto_bisect (i, parts->parts->len,
-                        (of_edge ? all[i]->first_edge : all[i]->first_task) <= position);
+  const GPtrArray *parts = pto_trace_get_parts (trace);
+  PtoTracePart **all = (PtoTracePart **) parts->pdata;
+  guint n
+      = pto_bisect (i, parts->len, (of_edge ? all[i]->first_edge : all[i]->first_task) <= position);
 
   return all[n > 0 ? n - 1 : 0];
 }
@@ -211,7 +151,7 @@ struct _PtoTraceTask
   GObject parent_instance;
 
   PtoTrace *trace; /* the outermost */
-  const Part *part;
+  const PtoTracePart *part;
   const PtoTraceEntry *entry;
 };
 
@@ -235,8 +175,7 @@ pto_trace_task_class_init (PtoTraceTaskClass *klass)
 static void
 pto_trace_task_init (PtoTraceTask *self)
 {
-  static const Place nowhere = { .path = (char *) "" };
-  static const Part nothing = { .place = (Place *) &nowhere };
+  static const PtoTracePart nothing = { .path = (char *) "" };
   static const PtoTraceEntry never = {
     .submit = PTO_TRACE_NEVER,
     .ready = PTO_TRACE_NEVER,
@@ -267,19 +206,14 @@ pto_trace_task_init (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_id (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_id, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->entry->id)
 
-  return self->entry->id;
-}
-
-const PtoTraceView *
+const PtoTracePart *
 pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
 {
   *id = self->entry->id;
-  return &self->part->view;
+  return self->part;
 }
 
 /**
@@ -295,13 +229,8 @@ pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_task_get_name (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
-
-  return pto_trace_get_kernel_name (self->part->view.trace, self->entry->kernel);
-}
+PTO_TRACE_GETTER (const char *, pto_trace_task_get_name, PtoTraceTask, PTO_IS_TRACE_TASK, NULL,
+                  pto_trace_get_kernel_name (self->part->trace, self->entry->kernel))
 
 /**
  * pto_trace_task_get_path:
@@ -315,13 +244,8 @@ pto_trace_task_get_name (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_task_get_path (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
-
-  return self->part->place->path;
-}
+PTO_TRACE_GETTER (const char *, pto_trace_task_get_path, PtoTraceTask, PTO_IS_TRACE_TASK, NULL,
+                  self->part->path)
 
 /**
  * pto_trace_task_get_level:
@@ -335,13 +259,8 @@ pto_trace_task_get_path (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_task_get_level (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return self->part->view.trace != NULL ? MAX (self->part->view.trace->topology.level, 2) : 2;
-}
+PTO_TRACE_GETTER (guint, pto_trace_task_get_level, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->part->trace != NULL ? MAX (self->part->trace->topology.level, 2) : 2)
 
 /**
  * pto_trace_task_get_core:
@@ -364,7 +283,7 @@ pto_trace_task_get_core (PtoTraceTask *self)
 
   if (self->entry->core == PTO_TRACE_NOWHERE)
     return -1;
-  return (int) (self->part->place->first_core + self->entry->core);
+  return (int) (get_first_core (get_places (self->trace), self->part) + self->entry->core);
 }
 
 /**
@@ -380,18 +299,13 @@ pto_trace_task_get_core (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_task_get_priority (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return self->entry->terms.priority;
-}
+PTO_TRACE_GETTER (guint, pto_trace_task_get_priority, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  self->entry->terms.priority)
 
 static gint64
 get_time (PtoTraceTask *self, guint64 time)
 {
-  return time == PTO_TRACE_NEVER ? -1 : (gint64) pto_trace_view_time (&self->part->view, time);
+  return time == PTO_TRACE_NEVER ? -1 : (gint64) pto_trace_part_time (self->part, time);
 }
 
 /**
@@ -406,13 +320,8 @@ get_time (PtoTraceTask *self, guint64 time)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_submit_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->submit);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_submit_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->submit))
 
 /**
  * pto_trace_task_get_ready_ns:
@@ -426,13 +335,8 @@ pto_trace_task_get_submit_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_ready_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->ready);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_ready_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->ready))
 
 /**
  * pto_trace_task_get_dispatch_ns:
@@ -446,13 +350,8 @@ pto_trace_task_get_ready_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_dispatch_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->dispatch);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_dispatch_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->dispatch))
 
 /**
  * pto_trace_task_get_start_ns:
@@ -468,13 +367,8 @@ pto_trace_task_get_dispatch_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_start_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->start);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_start_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->start))
 
 /**
  * pto_trace_task_get_end_ns:
@@ -490,13 +384,8 @@ pto_trace_task_get_start_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_end_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->end);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_end_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->end))
 
 /**
  * pto_trace_task_get_complete_ns:
@@ -510,13 +399,8 @@ pto_trace_task_get_end_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_complete_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->complete);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_complete_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->complete))
 
 /**
  * pto_trace_task_get_retire_ns:
@@ -530,13 +414,8 @@ pto_trace_task_get_complete_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gint64
-pto_trace_task_get_retire_ns (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
-
-  return get_time (self, self->entry->retire);
-}
+PTO_TRACE_GETTER (gint64, pto_trace_task_get_retire_ns, PtoTraceTask, PTO_IS_TRACE_TASK, -1,
+                  get_time (self, self->entry->retire))
 
 /**
  * pto_trace_task_has_failed:
@@ -550,13 +429,8 @@ pto_trace_task_get_retire_ns (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gboolean
-pto_trace_task_has_failed (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
-
-  return self->entry->failed;
-}
+PTO_TRACE_GETTER (gboolean, pto_trace_task_has_failed, PtoTraceTask, PTO_IS_TRACE_TASK, FALSE,
+                  self->entry->failed)
 
 /**
  * pto_trace_task_is_critical:
@@ -570,13 +444,8 @@ pto_trace_task_has_failed (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-gboolean
-pto_trace_task_is_critical (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
-
-  return self->entry->critical;
-}
+PTO_TRACE_GETTER (gboolean, pto_trace_task_is_critical, PtoTraceTask, PTO_IS_TRACE_TASK, FALSE,
+                  self->entry->critical)
 
 static guint64
 sum_bytes (PtoTraceTask *self, guint what)
@@ -584,9 +453,9 @@ sum_bytes (PtoTraceTask *self, guint what)
   guint64 sum[PTO_TRACE_N_MOVED];
 
   /* Made by g_object_new(), it is of no trace. */
-  if (self->part->view.trace == NULL)
+  if (self->part->trace == NULL)
     return 0;
-  pto_trace_sum_entry (pto_trace_get_analysis (self->part->view.trace), self->entry, sum);
+  pto_trace_sum_entry (self->part->analysis, self->entry, sum);
   return sum[what];
 }
 
@@ -605,13 +474,8 @@ sum_bytes (PtoTraceTask *self, guint what)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_sent (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_SENT);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_sent, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_SENT))
 
 /**
  * pto_trace_task_get_bytes_received:
@@ -629,13 +493,8 @@ pto_trace_task_get_bytes_sent (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_received (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_RECEIVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_received, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_RECEIVED))
 
 /**
  * pto_trace_task_get_bytes_saved:
@@ -651,13 +510,8 @@ pto_trace_task_get_bytes_received (PtoTraceTask *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_task_get_bytes_saved (PtoTraceTask *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
-
-  return sum_bytes (self, PTO_TRACE_SAVED);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_task_get_bytes_saved, PtoTraceTask, PTO_IS_TRACE_TASK, 0,
+                  sum_bytes (self, PTO_TRACE_SAVED))
 
 /**
  * pto_trace_task_to_string:
@@ -736,13 +590,8 @@ pto_trace_edge_init (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-int
-pto_trace_edge_get_producer (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), -1);
-
-  return self->producer;
-}
+PTO_TRACE_GETTER (int, pto_trace_edge_get_producer, PtoTraceEdge, PTO_IS_TRACE_EDGE, -1,
+                  self->producer)
 
 /**
  * pto_trace_edge_get_producer_id:
@@ -756,13 +605,8 @@ pto_trace_edge_get_producer (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_edge_get_producer_id (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->producer_id;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_edge_get_producer_id, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->producer_id)
 
 /**
  * pto_trace_edge_get_consumer:
@@ -776,13 +620,8 @@ pto_trace_edge_get_producer_id (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_edge_get_consumer (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->consumer;
-}
+PTO_TRACE_GETTER (guint, pto_trace_edge_get_consumer, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->consumer)
 
 /**
  * pto_trace_edge_get_hazards:
@@ -796,13 +635,8 @@ pto_trace_edge_get_consumer (PtoTraceEdge *self)
  *
  * Since: 0.1
  */
-PtoHazards
-pto_trace_edge_get_hazards (PtoTraceEdge *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
-
-  return self->hazards;
-}
+PTO_TRACE_GETTER (PtoHazards, pto_trace_edge_get_hazards, PtoTraceEdge, PTO_IS_TRACE_EDGE, 0,
+                  self->hazards)
 
 /**
  * pto_trace_edge_to_string:
@@ -836,28 +670,28 @@ pto_trace_edge_to_string (PtoTraceEdge *self)
 
 /* --- lists --- */
 
-typedef enum
+typedef struct _PtoTraceList PtoTraceList;
+
+/* What a list has, and how one of them is made. */
+typedef struct
 {
-  LIST_TASKS,
-  LIST_EDGES,
-  LIST_CORES,
-  LIST_MEMBERS
+  GType (*get_type) (void);
+  gpointer (*make) (PtoTraceList *list, guint position);
 } ListOf;
 
 /* A list that never changes. */
-typedef struct
+struct _PtoTraceList
 {
   GObject parent_instance;
 
   PtoTrace *trace;
-  const PtoTraceParts *parts;
-  ListOf of;
+  const ListOf *of;
   guint n_items;
 
   /* Of members: of which task. */
-  const Part *part;
+  const PtoTracePart *part;
   const PtoTraceEntry *entry;
-} PtoTraceList;
+};
 
 typedef struct
 {
@@ -893,17 +727,7 @@ pto_trace_list_init (PtoTraceList *self)
 static GType
 list_get_item_type (GListModel *model)
 {
-  switch (((PtoTraceList *) model)->of)
-    {
-    case LIST_EDGES:
-      return PTO_TYPE_TRACE_EDGE;
-    case LIST_CORES:
-      return PTO_TYPE_TRACE_CORE;
-    case LIST_TASKS:
-    case LIST_MEMBERS:
-    default:
-      return PTO_TYPE_TRACE_TASK;
-    }
+  return ((PtoTraceList *) model)->of->get_type ();
 }
 
 static guint
@@ -913,7 +737,7 @@ list_get_n_items (GListModel *model)
 }
 
 static gpointer
-make_task (PtoTraceList *self, const Part *part, const PtoTraceEntry *entry)
+make_task (PtoTraceList *self, const PtoTracePart *part, const PtoTraceEntry *entry)
 {
   PtoTraceTask *task = g_object_new (PTO_TYPE_TRACE_TASK, NULL);
 
@@ -926,9 +750,8 @@ make_task (PtoTraceList *self, const Part *part, const PtoTraceEntry *entry)
 static gpointer
 make_edge (PtoTraceList *self, guint position)
 {
-  const Part *part = find_part (self->parts, position, TRUE);
-  const PtoTraceDep *dep
-      = &pto_trace_get_analysis (part->view.trace)->deps[position - part->first_edge];
+  const PtoTracePart *part = find_part (self->trace, position, TRUE);
+  const PtoTraceDep *dep = &part->analysis->deps[position - part->first_edge];
   PtoTraceEdge *edge = g_object_new (PTO_TYPE_TRACE_EDGE, NULL);
 
   if (dep->producer_index != PTO_TRACE_NOWHERE)
@@ -942,42 +765,46 @@ make_edge (PtoTraceList *self, guint position)
 static gpointer
 make_core (PtoTraceList *self, guint position)
 {
+  const PtoTracePlaces *places = get_places (self->trace);
   const Place *place;
-  guint at = self->parts->places->len;
+  guint at = places->places->len;
 
   do
-    place = g_ptr_array_index (self->parts->places, --at);
+    place = &g_array_index (places->places, Place, --at);
   while (place->first_core > position);
   return pto_trace_core_make (self->trace, place->path, place->trace, position - place->first_core,
-                              self->parts->core_busy[position], self->parts->core_moved[position]);
+                              places->core_busy[position], places->core_moved[position]);
 }
+
+static gpointer
+make_member (PtoTraceList *self, guint position)
+{
+  guint first = self->entry->first_member;
+
+  return make_task (self, self->part,
+                    position == 0 ? self->entry
+                                  : &self->part->analysis->tasks[first + position - 1]);
+}
+
+static gpointer
+make_task_of_all (PtoTraceList *self, guint position)
+{
+  const PtoTracePart *part = find_part (self->trace, position, FALSE);
+
+  return make_task (self, part, &part->analysis->tasks[position - part->first_task]);
+}
+
+static const ListOf tasks = { pto_trace_task_get_type, make_task_of_all };
+static const ListOf members = { pto_trace_task_get_type, make_member };
+static const ListOf edges = { pto_trace_edge_get_type, make_edge };
+static const ListOf cores = { pto_trace_core_get_type, make_core };
 
 static gpointer
 list_get_item (GListModel *model, guint position)
 {
   PtoTraceList *self = (PtoTraceList *) model;
-  const PtoTraceAnalysis *analysis;
-  const Part *part;
 
-  if (position >= self->n_items)
-    return NULL;
-  switch (self->of)
-    {
-    case LIST_EDGES:
-      return make_edge (self, position);
-    case LIST_CORES:
-      return make_core (self, position);
-    case LIST_MEMBERS:
-      analysis = pto_trace_get_analysis (self->part->view.trace);
-      return make_task (self, self->part,
-                        position == 0 ? self->entry
-                                      : &analysis->tasks[self->entry->first_member + position - 1]);
-    case LIST_TASKS:
-    default:
-      part = find_part (self->parts, position, FALSE);
-      analysis = pto_trace_get_analysis (part->view.trace);
-      return make_task (self, part, &analysis->tasks[position - part->first_task]);
-    }
+  return position < self->n_items ? self->of->make (self, position) : NULL;
 }
 
 static void
@@ -988,13 +815,18 @@ pto_trace_list_model_init (GListModelInterface *iface)
   iface->get_item = list_get_item;
 }
 
+static const PtoTracePart *
+get_last_part (PtoTrace *trace)
+{
+  return pto_trace_get_part (trace, pto_trace_get_parts (trace)->len - 1);
+}
+
 static PtoTraceList *
-list_new (PtoTrace *trace, ListOf of, guint n_items)
+list_new (PtoTrace *trace, const ListOf *of, guint n_items)
 {
   PtoTraceList *list = g_object_new (pto_trace_list_get_type (), NULL);
 
   list->trace = g_object_ref (trace);
-  list->parts = get_parts (trace);
   list->of = of;
   list->n_items = n_items;
   return list;
@@ -1018,9 +850,12 @@ list_new (PtoTrace *trace, ListOf of, guint n_items)
 GListModel *
 pto_trace_list_tasks (PtoTrace *self)
 {
+  const PtoTracePart *last;
+
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  return G_LIST_MODEL (list_new (self, LIST_TASKS, get_parts (self)->n_tasks));
+  last = get_last_part (self);
+  return G_LIST_MODEL (list_new (self, &tasks, last->first_task + last->analysis->n_tasks));
 }
 
 /**
@@ -1040,9 +875,12 @@ pto_trace_list_tasks (PtoTrace *self)
 GListModel *
 pto_trace_list_edges (PtoTrace *self)
 {
+  const PtoTracePart *last;
+
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  return G_LIST_MODEL (list_new (self, LIST_EDGES, get_parts (self)->n_edges));
+  last = get_last_part (self);
+  return G_LIST_MODEL (list_new (self, &edges, last->first_edge + last->analysis->n_deps));
 }
 
 /**
@@ -1060,13 +898,8 @@ pto_trace_list_edges (PtoTrace *self)
  *
  * Since: 0.1
  */
-GListModel *
-pto_trace_list_cores (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
-
-  return G_LIST_MODEL (list_new (self, LIST_CORES, get_parts (self)->n_cores));
-}
+PTO_TRACE_GETTER (GListModel *, pto_trace_list_cores, PtoTrace, PTO_IS_TRACE, NULL,
+                  G_LIST_MODEL (list_new (self, &cores, get_places (self)->n_cores)))
 
 /**
  * pto_trace_task_list_members:
@@ -1092,7 +925,7 @@ pto_trace_task_list_members (PtoTraceTask *self)
 
   if (self->trace == NULL)
     return G_LIST_MODEL (g_list_store_new (PTO_TYPE_TRACE_TASK));
-  list = list_new (self->trace, LIST_MEMBERS,
+  list = list_new (self->trace, &members,
                    self->entry->core == PTO_TRACE_NOWHERE ? 0 : 1 + self->entry->n_members);
   list->part = self->part;
   list->entry = self->entry;

@@ -12,7 +12,7 @@
 G_BEGIN_DECLS
 
 /* Of a task: its id, and where it is. */
-const PtoTraceView *pto_trace_task_peek (PtoTraceTask *task, guint64 *id);
+const PtoTracePart *pto_trace_task_peek (PtoTraceTask *task, guint64 *id);
 
 /* The one of that number of a worker's trace. trace, which it keeps, keeps the path. */
 PtoTraceCore *pto_trace_core_make (PtoTrace *trace, const char *path, PtoTrace *of, guint number,

@@ -6,7 +6,6 @@
 
 #include "trace.h"
 
-#include "common/printable.h"
 #include "common/save-file.h"
 #include "common/text.h"
 
@@ -40,7 +39,8 @@ pto_trace_finalize (GObject *object)
 {
   PtoTrace *self = PTO_TRACE (object);
 
-  pto_trace_parts_free (self->parts);
+  pto_trace_places_free (self->places);
+  g_clear_pointer (&self->parts, g_ptr_array_unref);
   pto_trace_analysis_free (self->analysis);
   g_free (self->records);
   g_free (self->starts);
@@ -76,10 +76,7 @@ pto_trace_init (PtoTrace *self)
 gint
 pto_trace_compare_times (gconstpointer a, gconstpointer b)
 {
-  guint64 x = *(const guint64 *) a;
-  guint64 y = *(const guint64 *) b;
-
-  return x < y ? -1 : x > y;
+  return pto_trace_order (*(const guint64 *) a, *(const guint64 *) b);
 }
 
 PtoTrace *
@@ -157,12 +154,6 @@ pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
     return trace->kernel_names[kernel];
   name = g_strdup_printf ("kernel %u", kernel);
   return g_intern_string (name);
-}
-
-char *
-pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel)
-{
-  return g_strdup (pto_trace_get_kernel_name (trace, kernel));
 }
 
 const char *
@@ -435,6 +426,16 @@ compute_sha256 (PtoTrace *self)
 gboolean
 pto_trace_save (PtoTrace *self, const char *path, GError **error)
 {
+  static const struct
+  {
+    const char *suffix;
+    gboolean (*save) (PtoTrace *trace, const char *path, GError **error);
+  } forms[] = { { ".html", pto_trace_save_html },
+                { ".json", pto_trace_save_json },
+                { ".perfetto-trace", pto_trace_save_perfetto },
+                { ".pftrace", pto_trace_save_perfetto },
+                { ".svg", pto_trace_save_svg },
+                { ".ptotrace", pto_trace_save_file } };
   g_autofree char *lower = NULL;
   g_autofree char *name = NULL;
 
@@ -443,16 +444,9 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   lower = g_ascii_strdown (path, -1);
-  if (g_str_has_suffix (lower, ".html"))
-    return pto_trace_save_html (self, path, error);
-  if (g_str_has_suffix (lower, ".json"))
-    return pto_trace_save_json (self, path, error);
-  if (g_str_has_suffix (lower, ".perfetto-trace") || g_str_has_suffix (lower, ".pftrace"))
-    return pto_trace_save_perfetto (self, path, error);
-  if (g_str_has_suffix (lower, ".svg"))
-    return pto_trace_save_svg (self, path, error);
-  if (g_str_has_suffix (lower, ".ptotrace"))
-    return pto_trace_save_file (self, path, error);
+  for (guint i = 0; i < G_N_ELEMENTS (forms); i++)
+    if (g_str_has_suffix (lower, forms[i].suffix))
+      return forms[i].save (self, path, error);
   name = g_filename_display_name (path);
   g_set_error (
       error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
@@ -460,6 +454,19 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
          "or .json (for ui.perfetto.dev), or .svg (a picture)"),
       name);
   return FALSE;
+}
+
+static gboolean
+save_text (PtoTrace *self, char *(*make) (PtoTrace *trace), const char *path, GError **error)
+{
+  g_autofree char *text = NULL;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  text = make (self);
+  return pto_save (path, text, strlen (text), 0666, error);
 }
 
 /**
@@ -479,14 +486,7 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
 gboolean
 pto_trace_save_html (PtoTrace *self, const char *path, GError **error)
 {
-  g_autofree char *text = NULL;
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
-  g_return_val_if_fail (path != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  text = pto_trace_to_html (self);
-  return pto_save (path, text, strlen (text), 0666, error);
+  return save_text (self, pto_trace_to_html, path, error);
 }
 
 /**
@@ -506,14 +506,7 @@ pto_trace_save_html (PtoTrace *self, const char *path, GError **error)
 gboolean
 pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
 {
-  g_autofree char *text = NULL;
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
-  g_return_val_if_fail (path != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  text = pto_trace_to_json (self);
-  return pto_save (path, text, strlen (text), 0666, error);
+  return save_text (self, pto_trace_to_json, path, error);
 }
 
 /**
@@ -533,271 +526,7 @@ pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
 gboolean
 pto_trace_save_svg (PtoTrace *self, const char *path, GError **error)
 {
-  g_autofree char *text = NULL;
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
-  g_return_val_if_fail (path != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  text = pto_trace_to_svg (self);
-  return pto_save (path, text, strlen (text), 0666, error);
-}
-
-/* A row of the table of kernels in the summary. */
-typedef struct
-{
-  guint32 kernel;
-  guint64 runs;
-  guint64 busy;
-} KernelTotal;
-
-static gint
-compare_totals (gconstpointer a, gconstpointer b)
-{
-  const KernelTotal *x = a;
-  const KernelTotal *y = b;
-
-  if (x->busy != y->busy)
-    return x->busy > y->busy ? -1 : 1;
-  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
-}
-
-static void
-append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
-{
-  g_autoptr (GArray) totals = g_array_new (FALSE, FALSE, sizeof (KernelTotal));
-  g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
-  guint64 busy = 0;
-  guint widest = 16;
-  guint runs
-      = MAX (pto_count_columns (P_ ("run", "runs", 1)), pto_count_columns (P_ ("run", "runs", 2)));
-
-  for (guint i = 0; i < analysis->n_entries; i++)
-    {
-      const PtoTraceEntry *task = &analysis->tasks[i];
-      KernelTotal fresh = { task->kernel, 0, 0 };
-      KernelTotal *total;
-      gpointer position;
-
-      if (task->end == PTO_TRACE_NEVER)
-        continue;
-      if (!g_hash_table_lookup_extended (index, GUINT_TO_POINTER (task->kernel), NULL, &position))
-        {
-          position = GUINT_TO_POINTER (totals->len);
-          g_hash_table_insert (index, GUINT_TO_POINTER (task->kernel), position);
-          g_array_append_val (totals, fresh);
-        }
-      total = &g_array_index (totals, KernelTotal, GPOINTER_TO_UINT (position));
-      total->runs++;
-      total->busy += task->end - task->start - task->waited;
-      busy += task->end - task->start - task->waited;
-    }
-  g_array_sort (totals, compare_totals);
-
-  for (guint i = 0; i < totals->len; i++)
-    {
-      guint32 kernel = g_array_index (totals, KernelTotal, i).kernel;
-      const char *name = pto_trace_tell_kernel (pto_trace_get_kernel_name (self, kernel));
-
-      widest = MAX (widest, pto_count_columns (name));
-    }
-  for (guint i = 0; i < totals->len; i++)
-    {
-      const KernelTotal *total = &g_array_index (totals, KernelTotal, i);
-      const char *name = pto_trace_tell_kernel (pto_trace_get_kernel_name (self, total->kernel));
-      g_autoptr (GString) mean = g_string_new (NULL);
-
-      pto_trace_append_fixed (mean, (double) total->busy / (double) total->runs / 1000.0, 3);
-      g_string_append (text, "  ");
-      pto_append_padded (text, name, -(int) widest);
-      g_string_append_printf (text, " %10" G_GUINT64_FORMAT " ", total->runs);
-      pto_append_padded (text, P_ ("run", "runs", total->runs), -(int) runs);
-      g_string_append_printf (text, " %12s %s %5.0f %%\n", mean->str, _ ("us each"),
-                              busy > 0 ? 100.0 * (double) total->busy / (double) busy : 0.0);
-    }
-}
-
-/* What a worker did inside of its tasks, of all that it was given. */
-static void
-append_worker (PtoTrace *self, guint child, GString *text)
-{
-  g_autofree char *runs = NULL;
-  g_autofree char *tasks = NULL;
-  guint64 n_tasks = 0, elapsed = 0;
-  double busy = 0;
-  guint n_runs = 0;
-
-  for (guint i = 0; i < self->pieces.list->len; i++)
-    {
-      const PtoTracePiece *piece = g_ptr_array_index (self->pieces.list, i);
-      const PtoTraceAnalysis *inner;
-
-      if (piece->child != child)
-        continue;
-      inner = pto_trace_get_analysis (piece->trace);
-      n_runs++;
-      n_tasks += inner->n_tasks;
-      elapsed += inner->elapsed;
-      for (guint c = 0; c < inner->n_cores; c++)
-        busy += (double) inner->core_busy[c] / inner->n_cores;
-    }
-  if (n_runs == 0)
-    return;
-  runs = pto_trace_count_runs (n_runs);
-  tasks = g_strdup_printf (P_ ("%" PRIu64 " task inside", "%" PRIu64 " tasks inside", n_tasks),
-                           n_tasks);
-  g_string_append_printf (
-      text,
-      strncmp (self->rows[child], "L2/", 3) == 0 ? _ ("%s: %s, %s, cores busy %.0f %%\n")
-                                                 : _ ("%s: %s, %s, children busy %.0f %%\n"),
-      self->rows[child], runs, tasks, elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
-}
-
-/* What travelled to a child, and from there. */
-static void
-append_moved (PtoTrace *self, const PtoTraceAnalysis *analysis, guint child, GString *text)
-{
-  guint64 sum[PTO_TRACE_N_MOVED];
-
-  pto_trace_sum_core (analysis, child, sum);
-  if (sum[PTO_TRACE_SENT] == 0 && sum[PTO_TRACE_RECEIVED] == 0 && sum[PTO_TRACE_SAVED] == 0)
-    return;
-  g_string_append_printf (
-      text,
-      _ ("%s: %" PRIu64 " bytes sent, %" PRIu64 " received, %" PRIu64 " were there already\n"),
-      self->rows[child], sum[PTO_TRACE_SENT], sum[PTO_TRACE_RECEIVED], sum[PTO_TRACE_SAVED]);
-}
-
-static void
-append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
-{
-  guint n = analysis->n_unseen;
-
-  if (!pto_trace_is_level (self))
-    return;
-  for (guint c = 0; c < MIN (self->topology.n_workers, analysis->n_cores); c++)
-    {
-      append_worker (self, c, text);
-      append_moved (self, analysis, c, text);
-    }
-  if (self->pieces.n_left_out > 0)
-    g_string_append_printf (text,
-                            P_ ("%" PRIu64 " run of workers left out, with %" PRIu64
-                                " records: set trace-records to more\n",
-                                "%" PRIu64 " runs of workers left out, with %" PRIu64
-                                " records: set trace-records to more\n",
-                                self->pieces.n_left_out),
-                            self->pieces.n_left_out, self->pieces.records_left_out);
-  n -= (guint) MIN (self->pieces.n_left_out, n);
-  if (n > 0)
-    g_string_append_printf (text,
-                            P_ ("%u run of workers without a record of its own: cancelled, or lost "
-                                "with the worker\n",
-                                "%u runs of workers without a record of their own: cancelled, or "
-                                "lost with the worker\n",
-                                n),
-                            n);
-}
-
-static void
-append_summary_of_path (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
-{
-  g_autofree char *begin = NULL;
-  g_autofree char *all = pto_trace_dup_us (analysis->critical_ns);
-  g_autofree char *run = pto_trace_dup_us (analysis->critical_run_ns);
-  guint n = analysis->n_critical_tasks;
-
-  if (pto_trace_knows_critical_submit (analysis))
-    {
-      g_autofree char *submit = pto_trace_dup_us (analysis->critical_submit);
-
-      begin = g_strdup_printf (_ ("critical path: submitted at %s us"), submit);
-    }
-  else
-    begin = g_strdup (_ ("critical path: its begin was not recorded"));
-  g_string_append_printf (text,
-                          pto_trace_is_level (self)
-                              ? P_ ("%s, then %u task in %s us, of which %s us in tasks\n",
-                                    "%s, then %u tasks in %s us, of which %s us in tasks\n", n)
-                              : P_ ("%s, then %u task in %s us, of which %s us in kernels\n",
-                                    "%s, then %u tasks in %s us, of which %s us in kernels\n", n),
-                          begin, n, all, run);
-}
-
-/**
- * pto_trace_summarize:
- * @self: a trace
- *
- * Tells the run in a few lines of text: tasks, edges, time, how busy cores or workers were, the
- * critical path, how the time went to the kernels, and what workers did inside of their tasks.
- *
- * Thread safety: any thread.
- *
- * Returns: (transfer full): lines that end in a newline each
- *
- * Since: 0.1
- */
-char *
-pto_trace_summarize (PtoTrace *self)
-{
-  g_autofree char *tasks = NULL;
-  g_autofree char *edges = NULL;
-  g_autofree char *elapsed = NULL;
-  const PtoTraceAnalysis *analysis;
-  GString *text;
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
-
-  analysis = pto_trace_get_analysis (self);
-  text = g_string_new (NULL);
-  tasks = pto_trace_count_tasks (analysis->n_tasks);
-  edges = pto_trace_count_edges (analysis->n_deps);
-  elapsed = pto_trace_tell_elapsed (analysis->elapsed, self->topology.virtual_clock);
-  if (self->title[0] != '\0')
-    g_string_append_printf (text, "%s\n", self->title);
-  g_string_append_printf (text, _ ("%s, %s, %s\n"), tasks, edges, elapsed);
-  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    {
-      guint n = pto_trace_get_n_of_type (self, t);
-
-      if (n > 0)
-        {
-          g_autofree char *busy = pto_trace_tell_busy (pto_trace_get_type_name (self, t, 1), n,
-                                                       pto_trace_get_type_utilization (self, t));
-
-          g_string_append_printf (text, "%s\n", busy);
-        }
-    }
-  if (analysis->n_critical > 0)
-    append_summary_of_path (self, analysis, text);
-  if (analysis->n_failed > 0)
-    g_string_append_printf (text, P_ ("%u task failed\n", "%u tasks failed\n", analysis->n_failed),
-                            analysis->n_failed);
-  append_kernel_table (self, analysis, text);
-  append_workers (self, analysis, text);
-  if (analysis->stalls->len > 0)
-    {
-      g_autofree char *us = NULL;
-      guint64 stalled = 0;
-
-      for (guint i = 0; i < analysis->stalls->len; i++)
-        {
-          const PtoTraceSpan *span = &g_array_index (analysis->stalls, PtoTraceSpan, i);
-
-          stalled += span->end - span->start;
-        }
-      us = pto_trace_dup_us (stalled);
-      g_string_append_printf (text,
-                              P_ ("the submitter waited for a ring %u time, %s us in all\n",
-                                  "the submitter waited for a ring %u times, %s us in all\n",
-                                  analysis->stalls->len),
-                              analysis->stalls->len, us);
-    }
-  if (self->dropped > 0)
-    g_string_append_printf (
-        text, _ ("%" PRIu64 " records were dropped: set trace-records to more than they are\n"),
-        self->dropped);
-  return g_string_free (text, FALSE);
+  return save_text (self, pto_trace_to_svg, path, error);
 }
 
 /**
@@ -812,13 +541,7 @@ pto_trace_summarize (PtoTrace *self)
  *
  * Since: 0.1
  */
-const char *
-pto_trace_get_title (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
-
-  return self->title;
-}
+PTO_TRACE_GETTER (const char *, pto_trace_get_title, PtoTrace, PTO_IS_TRACE, NULL, self->title)
 
 /**
  * pto_trace_get_sha256:
@@ -855,13 +578,8 @@ pto_trace_get_sha256 (PtoTrace *self)
  *
  * Since: 0.1
  */
-gboolean
-pto_trace_is_virtual (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
-
-  return self->topology.virtual_clock;
-}
+PTO_TRACE_GETTER (gboolean, pto_trace_is_virtual, PtoTrace, PTO_IS_TRACE, FALSE,
+                  self->topology.virtual_clock)
 
 /**
  * pto_trace_get_recorded:
@@ -876,13 +594,8 @@ pto_trace_is_virtual (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_recorded (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return pto_trace_count_records (self);
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_recorded, PtoTrace, PTO_IS_TRACE, 0,
+                  pto_trace_count_records (self))
 
 /**
  * pto_trace_get_dropped:
@@ -897,13 +610,7 @@ pto_trace_get_recorded (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_dropped (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return self->dropped;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_dropped, PtoTrace, PTO_IS_TRACE, 0, self->dropped)
 
 /**
  * pto_trace_get_n_tasks:
@@ -917,13 +624,8 @@ pto_trace_get_dropped (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_n_tasks (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return pto_trace_get_analysis (self)->n_tasks;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_n_tasks, PtoTrace, PTO_IS_TRACE, 0,
+                  pto_trace_get_analysis (self)->n_tasks)
 
 /**
  * pto_trace_get_n_edges:
@@ -937,13 +639,8 @@ pto_trace_get_n_tasks (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_n_edges (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return pto_trace_get_analysis (self)->n_deps;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_n_edges, PtoTrace, PTO_IS_TRACE, 0,
+                  pto_trace_get_analysis (self)->n_deps)
 
 /**
  * pto_trace_get_elapsed_ns:
@@ -957,13 +654,8 @@ pto_trace_get_n_edges (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_elapsed_ns (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return pto_trace_get_analysis (self)->elapsed;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_elapsed_ns, PtoTrace, PTO_IS_TRACE, 0,
+                  pto_trace_get_analysis (self)->elapsed)
 
 /**
  * pto_trace_dup_critical_path:
@@ -1022,13 +714,8 @@ pto_trace_dup_critical_path (PtoTrace *self, gsize *n_tasks)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_critical_path_ns (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return pto_trace_get_analysis (self)->critical_ns;
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_critical_path_ns, PtoTrace, PTO_IS_TRACE, 0,
+                  pto_trace_get_analysis (self)->critical_ns)
 
 /**
  * pto_trace_get_n_cores:
@@ -1042,13 +729,7 @@ pto_trace_get_critical_path_ns (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint
-pto_trace_get_n_cores (PtoTrace *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  return self->topology.n_cores;
-}
+PTO_TRACE_GETTER (guint, pto_trace_get_n_cores, PtoTrace, PTO_IS_TRACE, 0, self->topology.n_cores)
 
 /**
  * pto_trace_dup_core_name:

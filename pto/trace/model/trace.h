@@ -15,6 +15,15 @@
 
 G_BEGIN_DECLS
 
+/* A public function that tells something of self, or, of what is no such object, or_else. */
+#define PTO_TRACE_GETTER(type, name, Self, IS_SELF, or_else, value) \
+  type name (Self *self)                                            \
+  {                                                                 \
+    g_return_val_if_fail (IS_SELF (self), or_else);                 \
+                                                                    \
+    return value;                                                   \
+  }
+
 /* A time that was never recorded. */
 #define PTO_TRACE_NEVER G_MAXUINT64
 /* The index of a task that was not recorded, and the core of a task that did not run. */
@@ -70,7 +79,13 @@ void pto_trace_pieces_pack (const PtoTracePieces *pieces, guint8 *bytes);
 gboolean pto_trace_pieces_unpack (PtoTracePieces *pieces, guint32 child, const guint8 *bytes,
                                   gsize size);
 
-/* For sorting: by the guint64 that each item begins with. */
+/* For sorting. By several numbers: the sum of their orders, each of them twice the next one's. */
+static inline gint
+pto_trace_order (guint64 a, guint64 b)
+{
+  return a < b ? -1 : a > b;
+}
+/* By the guint64 that each item begins with. */
 gint pto_trace_compare_times (gconstpointer a, gconstpointer b);
 
 /* What is known of one task. Times are ns since the first record of the trace. */
@@ -205,6 +220,14 @@ typedef struct
   guint64 value;
 } PtoTraceStep;
 
+/* Something rises or falls by so much. Changes in any order become steps, which free them: at one
+ * time what rises comes before what falls, so that a value never dips below 0 for an instant. */
+void pto_trace_add_change (GArray *changes, guint64 time, gint change);
+GArray *pto_trace_integrate (GArray *changes);
+GArray *pto_trace_changes_new (void);
+/* A value from a time on, which no step has a later time than. */
+void pto_trace_add_step (GArray *steps, guint64 time, guint64 value);
+
 /* A stretch of time in which no core of a type was free, and how long that was so before it. */
 typedef struct
 {
@@ -303,10 +326,10 @@ pto_trace_entry_shares_dispatch (const PtoTraceAnalysis *analysis, const PtoTrac
   return entry->shares_dispatch || (is_member && entry->block == PTO_TRACE_NOWHERE);
 }
 
-/* The runs that the trace is made of, as its lists go through them (trace-items.c). */
-typedef struct _PtoTraceParts PtoTraceParts;
+/* The cores of all workers of a trace, as its lists go through them (trace-items.c). */
+typedef struct _PtoTracePlaces PtoTracePlaces;
 
-void pto_trace_parts_free (PtoTraceParts *parts);
+void pto_trace_places_free (PtoTracePlaces *places);
 
 struct _PtoTrace
 {
@@ -331,10 +354,13 @@ struct _PtoTrace
   /* Made on first use under g_once_init_enter(); read-only afterwards. */
   PtoTraceAnalysis *analysis;
   char *sha256;
-  PtoTraceParts *parts;
+  GPtrArray *parts; /* PtoTracePart */
+  PtoTracePlaces *places;
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
+/* The position of a task by its id, of a table of those; PTO_TRACE_NOWHERE: it is not there. */
+guint32 pto_trace_find_position (GHashTable *index, guint64 id);
 /* Of it: the arguments of its tasks, and which of them are why one waits for another. index: the
  * position of a task by its id. */
 void pto_trace_read_args (PtoTraceAnalysis *analysis, PtoTrace *trace, GHashTable *index);
@@ -358,23 +384,40 @@ pto_trace_is_level (PtoTrace *trace)
   return trace->topology.level > 2;
 }
 
-/* A trace in the time of another one that it is a part of, or in its own. */
-typedef struct _PtoTraceView PtoTraceView;
-struct _PtoTraceView
+/* A run that a trace is made of: the trace itself, or a run of a worker below it. */
+typedef struct _PtoTracePart PtoTracePart;
+struct _PtoTracePart
 {
   PtoTrace *trace;
-  const PtoTraceView *parent; /* NULL: in its own */
+  const PtoTraceAnalysis *analysis;
+  const PtoTracePart *parent; /* NULL: it is the trace itself */
+  char *path;                 /* of its worker, "L3/0/L2/1"; "": a chip that is below nobody */
+  guint number;               /* among the parts */
+  guint worker;               /* which worker ran it, in the order of appearance */
+  guint piece;                /* and among those of the parent's trace */
+  guint32 child;              /* of the parent's trace */
+  guint32 task;               /* entry of all that it is inside of, or PTO_TRACE_NOWHERE */
+  guint32 first_entry;        /* its first of all, as those that follow */
+  guint32 first_task;
+  guint32 first_edge;
+  GPtrArray *inner; /* PtoTracePart: what ran inside of its tasks, by piece */
   /* Its run, from ns on its own clock, lies in the parent's trace from begin on and takes to ns. */
   guint64 from;
   guint64 begin;
   guint64 to;
 };
 
-/* Of a piece of parent->trace, by its number. Always inside of its task there: two clocks may
- * disagree by a moment; a virtual one has its own pace. */
-void pto_trace_view_init (PtoTraceView *view, const PtoTraceView *parent, guint number);
-/* A time of view->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
-guint64 pto_trace_view_time (const PtoTraceView *view, guint64 time);
+/* PtoTracePart: the trace, and behind each part those inside of it. They stay. */
+const GPtrArray *pto_trace_get_parts (PtoTrace *trace);
+
+static inline const PtoTracePart *
+pto_trace_get_part (PtoTrace *trace, guint number)
+{
+  return g_ptr_array_index (pto_trace_get_parts (trace), number);
+}
+
+/* A time of part->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
+guint64 pto_trace_part_time (const PtoTracePart *part, guint64 time);
 /* "L3/0/L2/1": of a worker below a level, and of the worker that is number child of it. Caller
  * frees. */
 char *pto_trace_dup_child_path (const char *path, PtoTrace *trace, guint child);
@@ -386,9 +429,7 @@ const char *pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n);
 guint64 pto_trace_count_records (PtoTrace *trace);
 
 /* "QK"; "kernel 7" when it has no name; "alloc" for a task that gives memory, "no kernel" for one
- * that only orders, and "unknown kernel" where nobody recorded it. Caller frees. */
-char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
-/* The same; it stays. */
+ * that only orders, and "unknown kernel" where nobody recorded it. It stays. */
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
 /* The name of a kernel as lines for people have it: of none, and of one that nobody recorded, in
  * the reader's language. */
@@ -398,6 +439,7 @@ char *pto_trace_dup_task_name (guint64 id);
 /* "3", or "1:3" of ring 1: what it is called in pictures and exports, and asked for. Caller frees.
  */
 char *pto_trace_dup_task_label (guint64 id);
+void pto_trace_append_task_label (GString *text, guint64 id);
 /* Cluster of a core, in which those of type AIC come first, and its type. Of a level workers are
  * one cluster and one type, SUB workers the other. */
 void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type);

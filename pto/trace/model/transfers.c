@@ -18,13 +18,8 @@ compare_transfers (gconstpointer a, gconstpointer b)
   const PtoTraceTransfer *x = a;
   const PtoTraceTransfer *y = b;
 
-  if (x->task != y->task)
-    return x->task < y->task ? -1 : 1;
-  if (x->core != y->core)
-    return x->core < y->core ? -1 : 1;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return (gint) x->is_back - (gint) y->is_back;
+  return 8 * pto_trace_order (x->task, y->task) + 4 * pto_trace_order (x->core, y->core)
+         + 2 * pto_trace_order (x->start, y->start) + x->is_back - y->is_back;
 }
 
 static gint
@@ -33,21 +28,16 @@ compare_ends (gconstpointer a, gconstpointer b)
   const PtoTraceTransfer *x = *(const PtoTraceTransfer *const *) a;
   const PtoTraceTransfer *y = *(const PtoTraceTransfer *const *) b;
 
-  return x->end < y->end ? -1 : x->end > y->end;
+  return pto_trace_order (x->end, y->end);
 }
 
 static void
-add_step (GArray *steps, guint64 time, guint64 more)
+add_bytes (GArray *steps, guint64 time, guint64 more)
 {
-  PtoTraceStep *last = steps->len > 0 ? &g_array_index (steps, PtoTraceStep, steps->len - 1) : NULL;
-  PtoTraceStep step = { time, more + (last != NULL ? last->value : 0) };
+  guint64 until = steps->len > 0 ? g_array_index (steps, PtoTraceStep, steps->len - 1).value : 0;
 
-  if (more == 0)
-    return;
-  if (last != NULL && last->time == time)
-    last->value = step.value;
-  else
-    g_array_append_val (steps, step);
+  if (more > 0)
+    pto_trace_add_step (steps, time, until + more);
 }
 
 /* How many bytes had travelled until then: what travels has when it is over. */
@@ -64,9 +54,9 @@ make_steps (PtoTraceAnalysis *analysis)
   qsort (by_end, n, sizeof *by_end, compare_ends);
   for (guint i = 0; i < n; i++)
     {
-      add_step (analysis->moved[by_end[i]->is_back ? PTO_TRACE_RECEIVED : PTO_TRACE_SENT],
-                by_end[i]->end, by_end[i]->bytes);
-      add_step (analysis->moved[PTO_TRACE_SAVED], by_end[i]->end, by_end[i]->saved);
+      add_bytes (analysis->moved[by_end[i]->is_back ? PTO_TRACE_RECEIVED : PTO_TRACE_SENT],
+                 by_end[i]->end, by_end[i]->bytes);
+      add_bytes (analysis->moved[PTO_TRACE_SAVED], by_end[i]->end, by_end[i]->saved);
     }
 }
 
@@ -165,10 +155,8 @@ compare_starts (gconstpointer a, gconstpointer b)
   const PtoTraceTransfer *x = *(const PtoTraceTransfer *const *) a;
   const PtoTraceTransfer *y = *(const PtoTraceTransfer *const *) b;
 
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
   /* What lasts longer comes first, and is around the others. */
-  return x->end > y->end ? -1 : x->end < y->end;
+  return 2 * pto_trace_order (x->start, y->start) + pto_trace_order (y->end, x->end);
 }
 
 GPtrArray *
@@ -187,6 +175,15 @@ pto_trace_list_transfers (const PtoTraceAnalysis *analysis, guint core)
   return list;
 }
 
+static guint64
+sum_all (PtoTrace *trace, guint which)
+{
+  guint64 sum[PTO_TRACE_N_MOVED];
+
+  pto_trace_sum_core (pto_trace_get_analysis (trace), PTO_TRACE_NOWHERE, sum);
+  return sum[which];
+}
+
 /**
  * pto_trace_get_bytes_sent:
  * @self: a trace
@@ -201,16 +198,8 @@ pto_trace_list_transfers (const PtoTraceAnalysis *analysis, guint core)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_sent (PtoTrace *self)
-{
-  guint64 sum[PTO_TRACE_N_MOVED];
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  pto_trace_sum_core (pto_trace_get_analysis (self), PTO_TRACE_NOWHERE, sum);
-  return sum[PTO_TRACE_SENT];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_sent, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_SENT))
 
 /**
  * pto_trace_get_bytes_received:
@@ -225,16 +214,8 @@ pto_trace_get_bytes_sent (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_received (PtoTrace *self)
-{
-  guint64 sum[PTO_TRACE_N_MOVED];
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  pto_trace_sum_core (pto_trace_get_analysis (self), PTO_TRACE_NOWHERE, sum);
-  return sum[PTO_TRACE_RECEIVED];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_received, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_RECEIVED))
 
 /**
  * pto_trace_get_bytes_saved:
@@ -249,13 +230,5 @@ pto_trace_get_bytes_received (PtoTrace *self)
  *
  * Since: 0.1
  */
-guint64
-pto_trace_get_bytes_saved (PtoTrace *self)
-{
-  guint64 sum[PTO_TRACE_N_MOVED];
-
-  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-
-  pto_trace_sum_core (pto_trace_get_analysis (self), PTO_TRACE_NOWHERE, sum);
-  return sum[PTO_TRACE_SAVED];
-}
+PTO_TRACE_GETTER (guint64, pto_trace_get_bytes_saved, PtoTrace, PTO_IS_TRACE, 0,
+                  sum_all (self, PTO_TRACE_SAVED))

@@ -12,32 +12,15 @@
 
 #include "trace.h"
 
-typedef struct
-{
-  guint64 time;
-  gint change;
-} Change;
-
-static gint
-compare_changes (gconstpointer a, gconstpointer b)
-{
-  const Change *x = a;
-  const Change *y = b;
-
-  if (x->time != y->time)
-    return x->time < y->time ? -1 : 1;
-  /* A core that is left and taken at one time was not free. */
-  return y->change - x->change;
-}
-
 /* Stretches in which no core of a type was free. A core is taken when it is given a task. */
 static GArray *
 find_full (const PtoTraceAnalysis *analysis, PtoTrace *trace, guint core_type)
 {
-  g_autoptr (GArray) changes = g_array_new (FALSE, FALSE, sizeof (Change));
   GArray *full = g_array_new (FALSE, FALSE, sizeof (PtoTraceFull));
-  gint n_cores = (gint) pto_trace_get_n_of_type (trace, core_type);
-  gint n_taken = 0;
+  GArray *changes = pto_trace_changes_new ();
+  g_autoptr (GArray) taken = NULL;
+  guint n_cores = pto_trace_get_n_of_type (trace, core_type);
+  gboolean is_full = n_cores == 0;
   guint64 before = 0;
 
   for (guint core = 0; core < analysis->n_cores; core++)
@@ -46,38 +29,37 @@ find_full (const PtoTraceAnalysis *analysis, PtoTrace *trace, guint core_type)
       guint64 left = 0;
 
       pto_trace_locate_core (trace, core, &cluster, &type);
-      if (type != core_type)
-        continue;
-      for (guint i = 0; i < analysis->n_core_runs[core]; i++)
+      for (guint i = 0; type == core_type && i < analysis->n_core_runs[core]; i++)
         {
           const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[core][i]];
-          /* Not while it has another one: it may be given a task before that is over. */
-          Change taken = { CLAMP (task->dispatch, MIN (left, task->start), task->start), 1 };
-          Change given_back = { task->end, -1 };
 
+          /* Not while it has another one: it may be given a task before that is over. */
+          pto_trace_add_change (changes,
+                                CLAMP (task->dispatch, MIN (left, task->start), task->start), 1);
+          pto_trace_add_change (changes, task->end, -1);
           left = task->end;
-          g_array_append_val (changes, taken);
-          g_array_append_val (changes, given_back);
         }
     }
-  g_array_sort (changes, compare_changes);
-  for (guint i = 0; i < changes->len; i++)
+  /* A core that is left and taken at one time was not free. */
+  taken = pto_trace_integrate (changes);
+  for (guint i = 0; i < taken->len; i++)
     {
-      const Change *change = &g_array_index (changes, Change, i);
-      gboolean was_full = n_taken >= n_cores;
+      const PtoTraceStep *step = &g_array_index (taken, PtoTraceStep, i);
 
-      n_taken += change->change;
-      if (!was_full && n_taken >= n_cores)
+      if (is_full == (step->value >= n_cores))
+        continue;
+      is_full = !is_full;
+      if (is_full)
         {
-          PtoTraceFull stretch = { change->time, change->time, before };
+          PtoTraceFull stretch = { step->time, step->time, before };
 
           g_array_append_val (full, stretch);
         }
-      else if (was_full && n_taken < n_cores)
+      else
         {
           PtoTraceFull *stretch = &g_array_index (full, PtoTraceFull, full->len - 1);
 
-          stretch->end = change->time;
+          stretch->end = step->time;
           before += stretch->end - stretch->start;
         }
     }

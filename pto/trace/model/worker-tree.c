@@ -133,37 +133,115 @@ from_wall (PtoTrace *trace, guint64 wall)
   return wall > zero ? wall - zero : 0;
 }
 
-void
-pto_trace_view_init (PtoTraceView *view, const PtoTraceView *parent, guint number)
+/* Where its piece lies in its parent. Always inside of its task there: two clocks may disagree by a
+ * moment; a virtual one has its own pace. */
+static void
+place_part (PtoTracePart *part)
 {
-  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (parent->trace);
-  const PtoTracePiece *piece = g_ptr_array_index (parent->trace->pieces.list, number);
-  guint32 entry = analysis->piece_entries[number];
-  guint64 start = entry != PTO_TRACE_NOWHERE ? analysis->tasks[entry].start : 0;
-  guint64 end = entry != PTO_TRACE_NOWHERE ? analysis->tasks[entry].end : analysis->last;
-  guint64 length = piece->trace->topology.end_ns - piece->trace->topology.begin_ns;
+  const PtoTracePart *parent = part->parent;
+  const struct pto_trace_topology *topology = &part->trace->topology;
+  guint32 entry = parent->analysis->piece_entries[part->piece];
+  guint64 start = 0;
+  guint64 end = parent->analysis->last;
 
-  view->trace = piece->trace;
-  view->parent = parent;
-  view->from = piece->trace->topology.run_ns;
+  if (entry != PTO_TRACE_NOWHERE)
+    {
+      part->task = parent->first_entry + entry;
+      start = parent->analysis->tasks[entry].start;
+      end = parent->analysis->tasks[entry].end;
+    }
+  part->from = topology->run_ns;
   /* Where another machine's clock is not known well the run is moved into its task: how long it
    * took is known better than when. */
-  view->to = MIN (length, end - start);
-  view->begin
-      = CLAMP (from_wall (parent->trace, piece->trace->topology.begin_ns), start, end - view->to);
+  part->to = MIN (topology->end_ns - topology->begin_ns, end - start);
+  part->begin = CLAMP (from_wall (parent->trace, topology->begin_ns), start, end - part->to);
+}
+
+static void
+part_free (gpointer data)
+{
+  PtoTracePart *part = data;
+
+  g_ptr_array_unref (part->inner);
+  g_free (part->path);
+  g_free (part);
+}
+
+/* path: taken. workers: the number of each, by its path. */
+static PtoTracePart *
+add_part (GPtrArray *parts, GHashTable *workers, PtoTrace *trace, char *path)
+{
+  const PtoTracePart *last = parts->len > 0 ? g_ptr_array_index (parts, parts->len - 1) : NULL;
+  PtoTracePart *part = g_new (PtoTracePart, 1);
+
+  *part = (PtoTracePart){ .trace = trace,
+                          .analysis = pto_trace_get_analysis (trace),
+                          .path = path,
+                          .number = parts->len,
+                          .worker = g_hash_table_size (workers),
+                          .task = PTO_TRACE_NOWHERE,
+                          .inner = g_ptr_array_new () };
+  if (last != NULL)
+    {
+      part->first_entry = last->first_entry + last->analysis->n_entries;
+      part->first_task = last->first_task + last->analysis->n_tasks;
+      part->first_edge = last->first_edge + last->analysis->n_deps;
+    }
+  if (g_hash_table_contains (workers, path))
+    part->worker = GPOINTER_TO_UINT (g_hash_table_lookup (workers, path));
+  else
+    g_hash_table_insert (workers, path, GUINT_TO_POINTER (part->worker));
+  g_ptr_array_add (parts, part);
+  return part;
+}
+
+static void
+add_inner_parts (GPtrArray *parts, GHashTable *workers, const PtoTracePart *parent)
+{
+  const GPtrArray *pieces = parent->trace->pieces.list;
+
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (pieces, i);
+      PtoTracePart *part
+          = add_part (parts, workers, piece->trace,
+                      pto_trace_dup_child_path (parent->path, parent->trace, piece->child));
+
+      part->parent = parent;
+      part->piece = i;
+      part->child = piece->child;
+      place_part (part);
+      g_ptr_array_add (parent->inner, part);
+      add_inner_parts (parts, workers, part);
+    }
+}
+
+const GPtrArray *
+pto_trace_get_parts (PtoTrace *trace)
+{
+  if (g_once_init_enter (&trace->parts))
+    {
+      GPtrArray *parts = g_ptr_array_new_with_free_func (part_free);
+      g_autoptr (GHashTable) workers = g_hash_table_new (g_str_hash, g_str_equal);
+      char *path = g_strdup (trace->path != NULL ? trace->path : "");
+
+      add_inner_parts (parts, workers, add_part (parts, workers, trace, path));
+      g_once_init_leave (&trace->parts, parts);
+    }
+  return trace->parts;
 }
 
 guint64
-pto_trace_view_time (const PtoTraceView *view, guint64 time)
+pto_trace_part_time (const PtoTracePart *part, guint64 time)
 {
   if (time == PTO_TRACE_NEVER)
     return time;
-  for (; view->parent != NULL; view = view->parent)
+  for (; part->parent != NULL; part = part->parent)
     {
-      const struct pto_scale scale = { .from = view->from, .to = view->to };
-      guint64 since = MIN (time + pto_trace_get_analysis (view->trace)->first, view->from);
+      const struct pto_scale scale = { .from = part->from, .to = part->to };
+      guint64 since = MIN (time + part->analysis->first, part->from);
 
-      time = view->begin + pto_scale (since, &scale);
+      time = part->begin + pto_scale (since, &scale);
     }
   return time;
 }

@@ -35,6 +35,17 @@ function sumUp (differences) {
   return sums;
 }
 
+// Where the items of each key begin, of a list that is sorted by key; those below 0 are none.
+function firstOf (nKeys, keys) {
+  const first = new Uint32Array (nKeys + 1);
+  for (const key of keys)
+    if (key >= 0)
+      first[key + 1]++;
+  for (let k = 0; k < nKeys; k++)
+    first[k + 1] += first[k];
+  return first;
+}
+
 // Each counts from the one before it of the same task, the first one from the last submit.
 function decodeTimes () {
   const base = new Float64Array (n);
@@ -97,18 +108,9 @@ for (let e = 0, g = 0; e < nEdges; e++) {
   if (back === null)
     gone.set (e, data.edges.gone[g++]);
 }
-const firstIn = new Uint32Array (n + 1);
-const firstOut = new Uint32Array (n + 1);
+const firstIn = firstOf (n, consumer);
+const firstOut = firstOf (n, producer);
 const edgesOut = new Uint32Array (nEdges);
-for (let e = 0; e < nEdges; e++) {
-  firstIn[consumer[e] + 1]++;
-  if (producer[e] >= 0)
-    firstOut[producer[e] + 1]++;
-}
-for (let i = 0; i < n; i++) {
-  firstIn[i + 1] += firstIn[i];
-  firstOut[i + 1] += firstOut[i];
-}
 {
   const next = firstOut.slice ();
   for (let e = 0; e < nEdges; e++)
@@ -177,19 +179,7 @@ function above (values, limit) {
 }
 
 function positionInRow (entry) {
-  const list = runs[rowOf[entry]];
-  let low = 0;
-  let high = list.length;
-  while (low < high) {
-    const middle = low + high >> 1;
-    if (start[list[middle]] < start[entry])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  while (low < list.length && list[low] !== entry)
-    low++;
-  return low;
+  return runs[rowOf[entry]].indexOf (entry);
 }
 
 // --- what a task waited for ---
@@ -230,13 +220,7 @@ function scopeOf (task) {
 }
 
 // What a task was given is, in the columns of data.arguments, from the one position to the other.
-const firstArgument = new Uint32Array (n + 1);
-if (data.arguments) {
-  for (const task of sumUp (data.arguments.task))
-    firstArgument[task + 1]++;
-  for (let i = 0; i < n; i++)
-    firstArgument[i + 1] += firstArgument[i];
-}
+const firstArgument = firstOf (n, data.arguments ? sumUp (data.arguments.task) : []);
 
 const critical = Uint32Array.from (data.critical);
 const criticalAt = new Map ();
@@ -262,24 +246,20 @@ function gapBefore (k) {
 // --- tensors that travelled, by row and start ---
 
 const transfers = data.transfers || { n: 0 };
-const firstTransfer = new Uint32Array (rows.length + 1);
+const firstTransfer = firstOf (rows.length, transfers.n ? transfers.row : []);
 // What an entry was sent, gave back, and found there already.
 const movedFor = new Map ();
 const movedInAll = { sent: 0, received: 0, saved: 0 };
 for (let k = 0; k < transfers.n; k++) {
-  const row = transfers.row[k];
-  firstTransfer[row + 1]++;
   const sums = [movedFor.get (transfers.entry[k]) || { sent: 0, received: 0, saved: 0 }];
   movedFor.set (transfers.entry[k], sums[0]);
-  if (rows[row].depth === 0)
+  if (rows[transfers.row[k]].depth === 0)
     sums.push (movedInAll);
   for (const sum of sums) {
     sum[transfers.is_back[k] ? "received" : "sent"] += transfers.bytes[k];
     sum.saved += transfers.saved[k];
   }
 }
-for (let r = 0; r < rows.length; r++)
-  firstTransfer[r + 1] += firstTransfer[r];
 
 // --- charts ---
 
@@ -297,41 +277,35 @@ const strips = [];
     }
     strip.series.push ({ name: series.name, times, values, unit: series.kind === "heap" || series.kind === "moved" ? "bytes" : "" });
   }
+  const highest = ({ values }) => values.reduce ((most, value) => Math.max (most, value), 0);
   for (const strip of strips) {
     strip.isStacked = strip.kind !== "ready" && strip.kind !== "moved" && strip.series.length > 1;
     if (strip.isStacked)
       stack (strip);
     for (const series of strip.series) {
-      series.most = series.values.reduce ((most, value) => Math.max (most, value), 0);
-      strip.most = Math.max (strip.most, (series.top || series).most || series.most);
-      if (series.top)
-        strip.most = Math.max (strip.most, series.top.values.reduce ((most, value) => Math.max (most, value), 0));
+      series.most = highest (series);
+      strip.most = Math.max (strip.most, series.most, highest (series.top || series));
     }
   }
 }
 
 // Each series on top of those before it.
 function stack (strip) {
-  let below = null;
+  let below = { times: [], values: [] };
   for (const series of strip.series) {
-    if (below) {
-      const times = [];
-      const values = [];
-      let a = 0, b = 0, lower = 0, own = 0;
-      while (a < below.times.length || b < series.times.length) {
-        const at = Math.min (a < below.times.length ? below.times[a] : Infinity,
-          b < series.times.length ? series.times[b] : Infinity);
-        while (a < below.times.length && below.times[a] === at)
-          lower = below.values[a++];
-        while (b < series.times.length && series.times[b] === at)
-          own = series.values[b++];
-        times.push (at);
-        values.push (lower + own);
-      }
-      series.top = { times: Float64Array.from (times), values: Float64Array.from (values) };
-    } else
-      series.top = { times: series.times, values: series.values };
-    below = series.top;
+    const times = [];
+    const values = [];
+    let a = 0, b = 0, lower = 0, own = 0;
+    while (a < below.times.length || b < series.times.length) {
+      const at = Math.min (below.times[a] ?? Infinity, series.times[b] ?? Infinity);
+      while (below.times[a] === at)
+        lower = below.values[a++];
+      while (series.times[b] === at)
+        own = series.values[b++];
+      times.push (at);
+      values.push (lower + own);
+    }
+    series.top = below = { times: Float64Array.from (times), values: Float64Array.from (values) };
   }
 }
 

@@ -15,6 +15,14 @@ function select (entry) {
   draw ();
 }
 
+// -1: nowhere.
+function goTo (entry) {
+  if (entry < 0)
+    return;
+  select (entry);
+  reveal (entry);
+}
+
 // The one before or behind in its row, or the nearest in time in another row.
 function step (along, across) {
   if (selected < 0 || rowOf[selected] < 0)
@@ -35,10 +43,8 @@ function step (along, across) {
       break;
     }
   }
-  if (next === undefined || next < 0)
-    return true;
-  select (next);
-  reveal (next);
+  if (next !== undefined)
+    goTo (next);
   return true;
 }
 
@@ -56,10 +62,7 @@ function selectMiddle () {
       }
     }
   }
-  if (best >= 0) {
-    select (best);
-    reveal (best);
-  }
+  goTo (best);
 }
 
 // --- finding ---
@@ -108,8 +111,7 @@ function goToHit (by) {
   if (found.length === 0)
     return;
   foundAt = foundAt < 0 ? by > 0 ? 0 : found.length - 1 : (foundAt + by + found.length) % found.length;
-  select (found[foundAt]);
-  reveal (found[foundAt]);
+  goTo (found[foundAt]);
   tellHits ();
 }
 
@@ -264,13 +266,11 @@ function hideTip () {
 }
 
 function showTip (event) {
-  const tip = $ ("tip");
   const transfer = hovered < 0 ? transferAt (pointer.x, pointer.y) : -1;
   if (transfer >= 0) {
     const entry = transfers.entry[transfer];
-    tip.replaceChildren (make ("b", {}, amount (transfers.bytes[transfer]) + (transfers.is_back[transfer] ? " received from " : " sent to ") + rowName (transfers.row[transfer])),
+    putTip (event, make ("b", {}, amount (transfers.bytes[transfer]) + (transfers.is_back[transfer] ? " received from " : " sent to ") + rowName (transfers.row[transfer])),
       make ("div", {}, "in " + duration (transfers.length[transfer]) + (entry >= 0 ? " for " + taskName (entry) : "")));
-    putTip (tip, event);
     return;
   }
   if (hovered < 0) {
@@ -278,14 +278,15 @@ function showTip (event) {
     return;
   }
   const waits = waitsOf (hovered);
-  tip.replaceChildren (make ("b", {}, swatch (kernelOf[hovered]), kernels[kernelOf[hovered]].name, make ("span", {}, " " + taskNumber (hovered))),
+  putTip (event, make ("b", {}, swatch (kernelOf[hovered]), kernels[kernelOf[hovered]].name, make ("span", {}, " " + taskNumber (hovered))),
     make ("div", {}, duration (end[hovered] - start[hovered]) + " on " + rowName (rowOf[hovered]) + (flags[hovered] & 1 ? ", failed" : "")),
     make ("small", {}, [waits.data > 0 && edgesInto (owner[hovered]).length ? "data " + duration (waits.data) : "", waits.core > 0 ? "core " + duration (waits.core) : "",
       waits.scheduler > 0 ? "scheduler " + duration (waits.scheduler) : ""].filter (text => text).join (", ")));
-  putTip (tip, event);
 }
 
-function putTip (tip, event) {
+function putTip (event, ...content) {
+  const tip = $ ("tip");
+  tip.replaceChildren (...content);
   tip.hidden = false;
   const box = tip.getBoundingClientRect ();
   tip.style.left = Math.max (4, Math.min (event.clientX + 14, innerWidth - box.width - 8)) + "px";
@@ -360,8 +361,8 @@ const keys = {
   e: () => toggleIdle (),
   g: () => openView (canvas.hidden ? "timeline" : "graph"),
   t: () => switchTheme (),
-  p: () => goToNeighbour (selected >= 0 ? lastProducer (owner[selected]) : -1),
-  n: () => goToNeighbour (selected >= 0 ? firstConsumer (owner[selected]) : -1),
+  p: () => goTo (selected >= 0 ? lastProducer (owner[selected]) : -1),
+  n: () => goTo (selected >= 0 ? firstConsumer (owner[selected]) : -1),
   "/": () => $ ("search").focus (),
   "?": () => $ ("help").showModal (),
   Escape: () => {
@@ -370,13 +371,6 @@ const keys = {
     select (-1);
   }
 };
-
-function goToNeighbour (entry) {
-  if (entry < 0)
-    return;
-  select (entry);
-  reveal (entry);
-}
 
 function firstConsumer (task) {
   return edgesFrom (task).map (e => consumer[e]).reduce ((best, other) => best < 0 || start[other] < start[best] ? other : best, -1);

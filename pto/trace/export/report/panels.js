@@ -57,10 +57,7 @@ function fillLegend () {
 // --- a task ---
 
 function link (entry, ...beside) {
-  return make ("button", { type: "button", class: "task", "data-entry": String (entry), onclick: () => {
-    select (entry);
-    reveal (entry);
-  } }, swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), " ", make ("span", {}, taskNumber (entry)), ...beside);
+  return make ("button", { type: "button", class: "task", "data-entry": String (entry), onclick: () => goTo (entry) }, swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), " ", make ("span", {}, taskNumber (entry)), ...beside);
 }
 
 // Where there is little room: the ring is in the words that are shown with the pointer.
@@ -218,8 +215,7 @@ function showInside (s) {
     }
   if (first < 0)
     return;
-  select (first);
-  reveal (first);
+  goTo (first);
   const width = Math.max (last - start[first], 1);
   glideTo (start[first] - 0.05 * width, last + 0.05 * width);
 }

@@ -197,6 +197,32 @@ function entryAt (x, y) {
 
 // --- drawing ---
 
+const FONT = "Inter, 'Segoe UI', system-ui, -apple-system, 'DejaVu Sans', sans-serif";
+
+// y: the middle of the line; width: it takes no more.
+function write (c, text, x, y, font, colour, align = "left", width = undefined) {
+  c.font = `${font} ${FONT}`;
+  c.textAlign = align;
+  c.textBaseline = "middle";
+  c.fillStyle = colour;
+  c.fillText (text, x, y, width);
+}
+
+function fillBox (c, colour, x, y, width, height) {
+  c.fillStyle = colour;
+  c.fillRect (x, y, width, height);
+}
+
+// Draws, and nothing of it outside.
+function inside (c, x, y, width, height, drawAll) {
+  c.save ();
+  c.beginPath ();
+  c.rect (x, y, width, height);
+  c.clip ();
+  drawAll ();
+  c.restore ();
+}
+
 function isRelated (entry) {
   return related === null || related.has (owner[entry]);
 }
@@ -291,8 +317,7 @@ function drawTransfers (scene, r, top, height) {
       continue;
     drawn[back] = Math.floor (a);
     c.globalAlpha = hits === null && related === null || transfers.entry[k] >= 0 && isBright (transfers.entry[k]) ? 1 : DIM;
-    c.fillStyle = back ? scene.ink.received : scene.ink.sent;
-    c.fillRect (a, top + (back ? half + 1 : 0), Math.max (b - a, 1), half);
+    fillBox (c, back ? scene.ink.received : scene.ink.sent, a, top + (back ? half + 1 : 0), Math.max (b - a, 1), half);
   }
   c.globalAlpha = 1;
 }
@@ -366,8 +391,7 @@ function drawRow (scene, r, y, h) {
       continue;
     }
     c.globalAlpha = light ? 1 : DIM;
-    c.fillStyle = fillOf (scene, i, b - a);
-    c.fillRect (a, top, b - a > 3 ? b - a - 0.6 : b - a, height);
+    fillBox (c, fillOf (scene, i, b - a), a, top, b - a > 3 ? b - a - 0.6 : b - a, height);
     if (flags[i] & 1)
       markFailed (scene, a, top, b - a, height);
     if (b - a > 18 && h >= 11 && light > 0)
@@ -389,8 +413,7 @@ function fillOf (scene, entry, width) {
   if (!hatchings.has (k)) {
     const cell = make ("canvas", { width: 6, height: 6 });
     const c = cell.getContext ("2d");
-    c.fillStyle = kernel.colour;
-    c.fillRect (0, 0, 6, 6);
+    fillBox (c, kernel.colour, 0, 0, 6, 6);
     c.strokeStyle = "rgba(23,50,74,.45)";
     c.lineWidth = 0.9;
     c.stroke (new Path2D (kernel.hatching));
@@ -416,14 +439,10 @@ function shorten (c, name, width) {
   return letters < 5 ? "" : name.slice (0, letters - 1) + "\u2026";
 }
 
-const FONT = "Inter, 'Segoe UI', system-ui, -apple-system, 'DejaVu Sans', sans-serif";
-
 function drawLabels (scene, labels, middle, size) {
   const { c } = scene;
-  c.font = `500 ${size}px ${FONT}`;
-  c.textBaseline = "middle";
-  c.textAlign = "center";
-  c.fillStyle = "#101820";
+  const font = `500 ${size}px`;
+  c.font = `${font} ${FONT}`;
   c.globalAlpha = 1;
   for (let k = 0; k < labels.length; k += 3) {
     const [i, a, b] = [labels[k], labels[k + 1], labels[k + 2]];
@@ -432,7 +451,7 @@ function drawLabels (scene, labels, middle, size) {
     if (textWidth (c, text) + 8 > b - a)
       text = textWidth (c, name) + 6 <= b - a ? name : shorten (c, name, b - a - 8);
     if (text)
-      c.fillText (text, (a + b) / 2, middle + 0.5);
+      write (c, text, (a + b) / 2, middle + 0.5, font, "#101820", "center");
   }
 }
 
@@ -455,36 +474,27 @@ function drawNames (scene) {
     const row = rows[r];
     const y = p.top - scene.scroll + p.y.get (r);
     const h = p.h.get (r);
+    const middle = y + h / 2 + 0.5;
     const size = Math.max (8, Math.min (11.5, h - 3));
     if (y + h < p.top || y > p.bottom)
       continue;
     const x = 14 + (data.is_level ? row.depth * 10 : 0);
     if (!data.is_level && row.depth === 0 && !isNarrow && cluster !== row.cluster) {
       cluster = row.cluster;
-      c.font = `9.5px ${FONT}`;
-      c.fillStyle = scene.ink.faint;
-      c.textAlign = "left";
-      c.textBaseline = "middle";
-      c.fillText (`${row.cluster}`, 14, y + h / 2 + 0.5);
+      write (c, `${row.cluster}`, 14, middle, "9.5px", scene.ink.faint);
     }
-    c.textBaseline = "middle";
     if (row.depth === 0 && !isNarrow) {
       const share = data.elapsed > 0 ? Math.min (row.busy / data.elapsed, 1) : 0;
-      c.fillStyle = scene.ink.grid;
-      c.fillRect (p.left - 66, y + h / 2 - 1.5, 26, 3);
-      c.fillStyle = scene.ink.muted;
-      c.fillRect (p.left - 66, y + h / 2 - 1.5, 26 * share, 3);
-      c.font = `${Math.min (size, 10)}px ${FONT}`;
-      c.textAlign = "right";
-      c.fillText (Math.round (100 * share) + THIN + "%", p.left - 8, y + h / 2 + 0.5);
+      fillBox (c, scene.ink.grid, p.left - 66, y + h / 2 - 1.5, 26, 3);
+      fillBox (c, scene.ink.muted, p.left - 66, y + h / 2 - 1.5, 26 * share, 3);
+      write (c, Math.round (100 * share) + THIN + "%", p.left - 8, middle, `${Math.min (size, 10)}px`, scene.ink.muted, "right");
     }
-    c.font = `${row.depth === 0 ? 500 : 400} ${size}px ${FONT}`;
-    c.fillStyle = row.depth === 0 ? scene.ink.ink : scene.ink.muted;
-    c.textAlign = "left";
+    const font = `${row.depth === 0 ? 500 : 400} ${size}px`;
+    const colour = row.depth === 0 ? scene.ink.ink : scene.ink.muted;
     if (children[r].length > 0)
-      c.fillText (collapsed.has (r) ? "\u25b8" : "\u25be", x - 10, y + h / 2 + 0.5);
+      write (c, collapsed.has (r) ? "\u25b8" : "\u25be", x - 10, middle, font, colour);
     const left = data.is_level || isNarrow ? x + 2 : 32;
-    c.fillText (row.name, left, y + h / 2 + 0.5, p.left - left - (row.depth === 0 && !isNarrow ? 70 : 6));
+    write (c, row.name, left, middle, font, colour, "left", p.left - left - (row.depth === 0 && !isNarrow ? 70 : 6));
   }
 }
 
@@ -494,18 +504,13 @@ function drawFold (scene) {
   if (isNaN (p.fold))
     return;
   const y = p.top - scene.scroll + p.fold;
-  c.fillStyle = scene.ink.paper;
-  c.fillRect (0, y, p.right, FOLD);
+  fillBox (c, scene.ink.paper, 0, y, p.right, FOLD);
   c.strokeStyle = scene.ink.line;
   c.lineWidth = 1;
   c.setLineDash ([4, 3]);
   c.strokeRect (6.5, Math.round (y) + 0.5, p.right - 7, FOLD - 1);
   c.setLineDash ([]);
-  c.font = `10.5px ${FONT}`;
-  c.textAlign = "left";
-  c.textBaseline = "middle";
-  c.fillStyle = scene.ink.muted;
-  c.fillText ((isIdleShown ? "\u25be " : "\u25b8 ") + foldText (), 14, y + FOLD / 2 + 0.5);
+  write (c, (isIdleShown ? "\u25be " : "\u25b8 ") + foldText (), 14, y + FOLD / 2 + 0.5, "10.5px", scene.ink.muted);
 }
 
 function drawBands (scene) {
@@ -518,10 +523,8 @@ function drawBands (scene) {
       return;
     const a = p.y.get (p.shown[from]);
     const b = p.y.get (r) + p.h.get (r);
-    if (number++ % 2 === 0) {
-      c.fillStyle = scene.ink.band;
-      c.fillRect (0, p.top - scene.scroll + a - CLUSTER_GAP / 2, p.width, b - a + CLUSTER_GAP);
-    }
+    if (number++ % 2 === 0)
+      fillBox (c, scene.ink.band, 0, p.top - scene.scroll + a - CLUSTER_GAP / 2, p.width, b - a + CLUSTER_GAP);
     from = k + 1;
   });
 }
@@ -541,8 +544,6 @@ function drawAxis (scene) {
   const [factor, unit] = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 || scene.t1 >= 1e5 ? [1e3, "\u00b5s"] : [1, "ns"];
   const digits = Math.max (0, Math.ceil (-Math.log10 (step / factor) - 1e-9));
   c.font = `10.5px ${FONT}`;
-  c.textBaseline = "middle";
-  c.textAlign = "center";
   for (let k = Math.ceil (scene.t0 / step); k * step <= scene.t1; k++) {
     const x = Math.round (scene.x (k * step)) + 0.5;
     const [whole, rest] = (k * step / factor).toFixed (digits).split (".");
@@ -552,10 +553,10 @@ function drawAxis (scene) {
     c.moveTo (x, p.axis + AXIS - 3);
     c.lineTo (x, p.stripBottom);
     c.stroke ();
-    c.fillStyle = scene.ink.muted;
     const text = group (whole) + (rest ? "." + rest : "") + (k * step === 0 ? "" : THIN + unit);
-    c.fillText (text, Math.min (Math.max (x, p.left + textWidth (c, text) / 2 - 8), p.right - textWidth (c, text) / 2 + 12),
-      p.axis + AXIS / 2 + 1);
+    const half = textWidth (c, text) / 2;
+    write (c, text, Math.min (Math.max (x, p.left + half - 8), p.right - half + 12), p.axis + AXIS / 2 + 1, "10.5px",
+      scene.ink.muted, "center");
   }
 }
 
@@ -595,13 +596,10 @@ const moments = { submits: [], dispatches: [], completes: [] };
 
 function drawControl (scene) {
   const { c, place: p } = scene;
-  c.textBaseline = "middle";
   for (let k = 0; k < p.nControl; k++) {
     const y = p.control + k * p.tick;
-    c.font = `${p.tick < 12 ? 8 : 10}px ${FONT}`;
-    c.fillStyle = scene.ink.muted;
-    c.textAlign = "left";
-    c.fillText (k === 0 ? "orchestrator" : "scheduler " + (k - 1), 14, y + p.tick / 2 + 0.5, p.left - 24);
+    write (c, k === 0 ? "orchestrator" : "scheduler " + (k - 1), 14, y + p.tick / 2 + 0.5, `${p.tick < 12 ? 8 : 10}px`,
+      scene.ink.muted, "left", p.left - 24);
     if (k === 0) {
       c.fillStyle = scene.ink.stall;
       for (const stall of data.stalls) {
@@ -652,48 +650,36 @@ function drawStrips (scene) {
   const { c, place: p } = scene;
   strips.forEach ((strip, s) => {
     const y = p.stripTop + s * (p.strip + STRIP_GAP);
-    c.fillStyle = scene.ink.band;
-    c.fillRect (p.left, y, p.right - p.left, p.strip);
-    c.save ();
-    c.beginPath ();
-    c.rect (p.left, y - 1, p.right - p.left, p.strip + 2);
-    c.clip ();
-    const order = strip.isStacked ? [...strip.series].reverse () : strip.series;
-    for (const series of order) {
-      const k = strip.series.indexOf (series);
-      const colour = scene.ink["series" + (k % 4 + 1)];
-      c.beginPath ();
-      traceSteps (scene, series.top || series, y, p.strip, strip.most);
-      c.strokeStyle = colour;
-      c.lineWidth = 1.2;
-      c.setLineDash (!strip.isStacked && k > 0 ? [4, 2] : []);
-      c.stroke ();
-      c.setLineDash ([]);
-      c.lineTo (p.right, y + p.strip);
-      c.closePath ();
-      c.fillStyle = colour;
-      c.globalAlpha = strip.isStacked ? 1 : k > 0 ? 0.1 : 0.25;
-      c.fill ();
-      c.globalAlpha = 1;
-    }
-    c.restore ();
-    c.textAlign = "left";
-    c.textBaseline = "middle";
-    c.font = `500 10.5px ${FONT}`;
-    c.fillStyle = scene.ink.ink;
-    c.fillText (stripNames[strip.kind] || strip.kind, 14, y + 7, p.left - 24);
-    c.font = `9.5px ${FONT}`;
-    c.fillStyle = scene.ink.muted;
-    c.fillText ("most " + formatValue (strip.series[0], strip.most), 14, y + 19, p.left - 24);
+    const colourOf = k => scene.ink["series" + (k % 4 + 1)];
+    fillBox (c, scene.ink.band, p.left, y, p.right - p.left, p.strip);
+    inside (c, p.left, y - 1, p.right - p.left, p.strip + 2, () => {
+      const order = strip.isStacked ? [...strip.series].reverse () : strip.series;
+      for (const series of order) {
+        const k = strip.series.indexOf (series);
+        c.beginPath ();
+        traceSteps (scene, series.top || series, y, p.strip, strip.most);
+        c.strokeStyle = c.fillStyle = colourOf (k);
+        c.lineWidth = 1.2;
+        c.setLineDash (!strip.isStacked && k > 0 ? [4, 2] : []);
+        c.stroke ();
+        c.setLineDash ([]);
+        c.lineTo (p.right, y + p.strip);
+        c.closePath ();
+        c.globalAlpha = strip.isStacked ? 1 : k > 0 ? 0.1 : 0.25;
+        c.fill ();
+        c.globalAlpha = 1;
+      }
+    });
+    const most = "most " + formatValue (strip.series[0], strip.most);
+    write (c, stripNames[strip.kind] || strip.kind, 14, y + 7, "500 10.5px", scene.ink.ink, "left", p.left - 24);
+    write (c, most, 14, y + 19, "9.5px", scene.ink.muted, "left", p.left - 24);
     if (strip.series.length > 1) {
       const isLow = p.strip < 34;
-      let x = isLow ? 26 + textWidth (c, "most " + formatValue (strip.series[0], strip.most)) : 14;
+      let x = isLow ? 26 + textWidth (c, most) : 14;
       for (let k = 0; k < strip.series.length && x < p.left - 30; k++) {
         const name = strip.series[k].name.replace ("ring ", "");
-        c.fillStyle = scene.ink["series" + (k % 4 + 1)];
-        c.fillRect (x, y + (isLow ? 15 : 27), 7, 7);
-        c.fillStyle = scene.ink.muted;
-        c.fillText (name, x + 10, y + (isLow ? 19 : 31));
+        fillBox (c, colourOf (k), x, y + (isLow ? 15 : 27), 7, 7);
+        write (c, name, x + 10, y + (isLow ? 19 : 31), "9.5px", scene.ink.muted);
         x += 18 + textWidth (c, name);
       }
     }
@@ -727,8 +713,7 @@ function drawOverview (scene, shown) {
   const w = (p.right - p.left) / BINS;
   // Full is what could have been: all cores that ran anything were busy.
   const most = Math.max (peak, rows.filter ((row, r) => row.depth === 0 && runs[r].length > 0).length) * 1.08;
-  c.fillStyle = scene.ink.band;
-  c.fillRect (p.left, y, p.right - p.left, h);
+  fillBox (c, scene.ink.band, p.left, y, p.right - p.left, h);
   const base = new Float64Array (BINS);
   overview.forEach ((bins, k) => {
     if (!bins)
@@ -750,22 +735,16 @@ function drawOverview (scene, shown) {
     for (let b = 0; b < BINS; b++)
       base[b] += bins[b];
   });
-  c.font = `500 10.5px ${FONT}`;
-  c.textBaseline = "middle";
-  c.textAlign = "left";
-  c.fillStyle = scene.ink.ink;
-  c.fillText (data.is_level ? "busy workers" : "busy cores", 14, y + 10, p.left - 24);
-  c.font = `9.5px ${FONT}`;
-  c.fillStyle = scene.ink.muted;
-  c.fillText ("most " + (peak < 10 ? peak.toFixed (1) : Math.round (peak)) + " of " + rows.filter (row => row.depth === 0).length, 14, y + 23, p.left - 24);
+  write (c, data.is_level ? "busy workers" : "busy cores", 14, y + 10, "500 10.5px", scene.ink.ink, "left", p.left - 24);
+  write (c, "most " + (peak < 10 ? peak.toFixed (1) : Math.round (peak)) + " of " + rows.filter (row => row.depth === 0).length,
+    14, y + 23, "9.5px", scene.ink.muted, "left", p.left - 24);
   if (!shown)
     return;
   const a = p.left + Math.max (0, shown.t0 / span) * (p.right - p.left);
   const b = p.left + Math.min (1, shown.t1 / span) * (p.right - p.left);
-  c.fillStyle = scene.ink.paper;
   c.globalAlpha = 0.72;
-  c.fillRect (p.left, y, a - p.left, h);
-  c.fillRect (b, y, p.right - b, h);
+  fillBox (c, scene.ink.paper, p.left, y, a - p.left, h);
+  fillBox (c, scene.ink.paper, b, y, p.right - b, h);
   c.globalAlpha = 1;
   c.strokeStyle = scene.ink.accent;
   c.lineWidth = 1.5;
@@ -868,39 +847,30 @@ function drawSelection (scene) {
 
 function paint (scene, isPrinted) {
   const { c, place: p } = scene;
+  const [top, height] = [p.top - 3, p.bottom - p.top + 6];
   c.globalAlpha = 1;
-  c.fillStyle = scene.ink.paper;
-  c.fillRect (0, 0, p.width, p.height);
+  fillBox (c, scene.ink.paper, 0, 0, p.width, p.height);
   drawOverview (scene, isPrinted ? null : view);
-  c.save ();
-  c.beginPath ();
-  c.rect (0, p.top - 3, p.width, p.bottom - p.top + 6);
-  c.clip ();
-  drawBands (scene);
-  c.restore ();
+  inside (c, 0, top, p.width, height, () => drawBands (scene));
   drawAxis (scene);
   drawControl (scene);
-  c.save ();
-  c.beginPath ();
-  c.rect (0, p.top - 3, p.width, p.bottom - p.top + 6);
-  c.clip ();
-  drawNames (scene);
-  drawFold (scene);
-  c.beginPath ();
-  c.rect (p.left, p.top - 3, p.right - p.left, p.bottom - p.top + 6);
-  c.clip ();
-  beginThin (scene, isPrinted ? 2 : window.devicePixelRatio || 1);
-  for (const r of p.shown) {
-    const y = p.top - scene.scroll + p.y.get (r);
-    if (y + p.h.get (r) >= p.top && y <= p.bottom)
-      drawRow (scene, r, y, p.h.get (r));
-  }
-  endThin (scene);
-  if (isCriticalShown)
-    drawCritical (scene);
-  if (selected >= 0 && !isPrinted)
-    drawSelection (scene);
-  c.restore ();
+  inside (c, 0, top, p.width, height, () => {
+    drawNames (scene);
+    drawFold (scene);
+  });
+  inside (c, p.left, top, p.right - p.left, height, () => {
+    beginThin (scene, isPrinted ? 2 : window.devicePixelRatio || 1);
+    for (const r of p.shown) {
+      const y = p.top - scene.scroll + p.y.get (r);
+      if (y + p.h.get (r) >= p.top && y <= p.bottom)
+        drawRow (scene, r, y, p.h.get (r));
+    }
+    endThin (scene);
+    if (isCriticalShown)
+      drawCritical (scene);
+    if (selected >= 0 && !isPrinted)
+      drawSelection (scene);
+  });
   drawStrips (scene);
 }
 
@@ -936,9 +906,8 @@ function render () {
   paint (scene, false);
   if (place.content > place.bottom - place.top + 1) {
     const track = place.bottom - place.top;
-    scene.c.fillStyle = ink.faint;
     scene.c.globalAlpha = 0.5;
-    scene.c.fillRect (width - 7, place.top + view.scroll / place.content * track, 4, track / place.content * track);
+    fillBox (scene.c, ink.faint, width - 7, place.top + view.scroll / place.content * track, 4, track / place.content * track);
     scene.c.globalAlpha = 1;
   }
   drawOver ();
@@ -989,10 +958,7 @@ function drawFlag (c, x, y, texts, isBeside) {
   c.roundRect (left, y - 8.5, w, 17, 4);
   c.fill ();
   c.globalAlpha = 1;
-  c.fillStyle = ink.paper;
-  c.textAlign = "left";
-  c.textBaseline = "middle";
-  c.fillText (text, left + 6, y + 0.5);
+  write (c, text, left + 6, y + 0.5, "500 10.5px", ink.paper);
 }
 
 // --- moving ---

@@ -67,10 +67,8 @@ const reasons = {
 
 // Elements are made of text, never of markup.
 function make (name, attributes, ...content) {
-  const isDrawn = ["svg", "g", "path", "rect", "text", "title", "defs", "marker", "tspan", "line"].includes (name)
-    && attributes && attributes.svg;
-  const element = isDrawn ? document.createElementNS ("http://www.w3.org/2000/svg", name) : document.createElement (name);
-  for (const [key, value] of Object.entries (attributes || {})) {
+  const element = attributes.svg ? document.createElementNS ("http://www.w3.org/2000/svg", name) : document.createElement (name);
+  for (const [key, value] of Object.entries (attributes)) {
     if (key === "svg" || value === null || value === undefined || value === false)
       continue;
     if (key.startsWith ("on"))
