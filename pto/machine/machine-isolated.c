@@ -73,7 +73,7 @@ make_solo (IsolatedMachine *self, GError **error)
   struct pto_report report = { 0 };
 
   for (guint lane = 0; lane < PTO_SOLO_LANES; lane++)
-    pto_isolated_child_get_server (&self->child, &config.servers[lane]);
+    pto_isolated_child_get_server (&self->child, lane, &config.servers[lane]);
   self->solo = pto_solo_new (&config, &report);
   if (self->solo == NULL)
     return pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);

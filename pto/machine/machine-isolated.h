@@ -106,7 +106,7 @@ typedef struct
 } IsolatedChild;
 
 /* What serves each lane; child stays where it is. */
-void pto_isolated_child_get_server (IsolatedChild *child, struct pto_server *server);
+void pto_isolated_child_get_server (IsolatedChild *child, guint lane, struct pto_server *server);
 
 /* --- the parent's half --- */
 
