@@ -142,7 +142,7 @@ change (GVariant *body)
   g_autoptr (GVariant) bytes = g_variant_get_child_value (old, 0);
   gsize size = g_variant_get_size (bytes);
   guint8 *copy = g_memdup2 (g_variant_get_data (bytes), size);
-  /* Of its own size: a sanitizer sees what is read behind it. */
+  /* The copy has no room behind it, so that a sanitizer sees a read past its end. */
   gsize left = mutate (test.random, copy, size);
   gpointer tight = g_memdup2 (copy, MAX (left, 1));
 
@@ -289,7 +289,7 @@ test_what (gconstpointer data)
     {
       test.n_fails = g_rand_int_range (test.random, 0, 4) == 0;
       n_well += run_one ();
-      /* What was there before may be taken for what is: then it is not known which bytes come. */
+      /* The next task must not find copies that this one has left. */
       if (test.what != NOTHING)
         {
           pto_directory_drop_all (test.child->directory);

@@ -48,7 +48,7 @@ enum
 void check_touch_1 (int64_t *args);
 void check_touch_2 (int64_t *args);
 void check_touch_3 (int64_t *args);
-/* The same of an object that calls pto_relax(); the others can not wait. */
+/* The same of an object that calls pto_relax(). The others cannot wait. */
 void check_wait_1 (int64_t *args);
 void check_wait_2 (int64_t *args);
 void check_wait_3 (int64_t *args);

@@ -614,7 +614,7 @@ test_wild_bytes (void)
       g_free (wild);
       wild = g_memdup2 (bytes, size);
       left = mutate (random, wild, size);
-      /* Of its own size: a sanitizer sees what is read behind it. */
+      /* The copy has no room behind it, so that a sanitizer sees a read past its end. */
       wild = g_realloc (wild, MAX (left, 1));
       read = pto_trace_new_from_packed (wild, left);
       n_none += read == NULL;

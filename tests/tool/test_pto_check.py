@@ -99,7 +99,7 @@ class Check(PtoTest):
         self.assertTrue(table["written by"].startswith("task 4 of ring 1 (add)"))
 
     def test_nobody_wrote(self):
-        """Elements that no task has written, that a task has written in part, and of which nothing is known."""
+        """Elements without a writer, elements written in part, and elements with an unknown writer."""
         self.example()
         self.edit(KERNEL, "r[i] = p[i] + q[i];", "if (i != 99 || p[0] < 20) r[i] = p[i] + q[i];")
         for backend in BACK_ENDS:
